@@ -1,0 +1,1 @@
+"""Answers riders from TrickBook's knowledge chunks."""

@@ -1,0 +1,1 @@
+"""Keeps TrickBook's knowledge chunks fresh: a document change becomes fresh, embedded chunks."""

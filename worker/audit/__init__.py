@@ -1,0 +1,1 @@
+"""Questions about the whole: is what is stored what should be stored?"""

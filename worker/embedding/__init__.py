@@ -1,0 +1,1 @@
+"""Batching, limits and retries around the embedding client of `brain.knowledge`."""

@@ -1,0 +1,333 @@
+"""The values that cross the rooms. Frozen, without I/O; data flows through them one way:
+
+    StreamItem ─▶ Change ─▶ Work ─▶ Reading ─▶ Shaped ─▶ Delta ─▶ Publication ─▶ Outcome
+    (tail, scan)  (intake)  (coalesce) (read)  (shape)   (diff)   (embed)        (publish)
+
+A version is the operation time of the read that fetched the document (design decision 3), a `bson.Timestamp`.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
+
+import bson
+from bson import Decimal128, ObjectId, Timestamp, json_util
+
+from brain.knowledge.chunk import Metadata, Vector
+
+Document = Mapping[str, object]
+"""A source document as BSON decodes it: any field may be missing or of any type."""
+
+Token = Mapping[str, object]
+"""A resume token: opaque, the server's own."""
+
+Outcome = Literal["applied", "unchanged", "deleted", "superseded", "dead_lettered"]
+"""What became of a received change; each has exactly one (promise: conservation)."""
+
+Origin = Literal["stream", "scan", "refresh", "expiry", "repair"]
+"""Why a document is looked at."""
+
+_LONGEST_ID: Final = 200  # characters; a longer id is named by its hash, so that ids stay printable
+
+
+def typed_id(raw: object) -> str:
+    """A document id as printable, type-tagged text: an ObjectId differs from its hex string, 5 equals 5.0 as in MongoDB."""
+    tagged: str | None = None
+    match raw:
+        case ObjectId():
+            tagged = f"o:{raw}"
+        case str():
+            tagged = f"s:{raw}"
+        case bool():
+            tagged = f"b:{raw}".lower()
+        case int():
+            tagged = f"n:{int(raw)}"
+        case float() if raw.is_integer():
+            tagged = f"n:{int(raw)}"
+        case Decimal128() if _is_integral(raw):
+            tagged = f"n:{int(raw.to_decimal())}"
+        case uuid.UUID():
+            tagged = f"u:{raw}"
+        case _:
+            pass
+    if tagged is not None and len(tagged) <= _LONGEST_ID and tagged.isprintable():
+        return tagged
+    return f"h:{hashlib.sha256(bson.encode({'': raw})).hexdigest()}"
+
+
+def _is_integral(raw: Decimal128) -> bool:
+    value = raw.to_decimal()
+    return value.is_finite() and value == value.to_integral_value()
+
+
+def id_text(raw: object) -> str:
+    """The string form of a document id, as stored in `docId`: not unique across types."""
+    if isinstance(raw, ObjectId | str | int | uuid.UUID):
+        return str(raw)
+    return json_util.dumps(raw)
+
+
+@dataclass(frozen=True, slots=True)
+class DocKey:
+    """Which document: its collection and its id. `raw` is the id as BSON holds it, `typed` makes it comparable."""
+
+    source: str
+    typed: str
+    raw: object = field(compare=False)
+
+    @classmethod
+    def of(cls, source: str, raw: object) -> "DocKey":
+        """The key of the document with this `_id`."""
+        return cls(source, typed_id(raw), raw)
+
+    def __str__(self) -> str:
+        return f"{self.source}/{self.typed}"
+
+
+# --- intake -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChanged:
+    """A document was inserted, updated, replaced or deleted: the event says which one, never what is in it."""
+
+    key: DocKey
+    wall: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceGone:
+    """A watched collection was dropped or renamed away."""
+
+    source: str
+    operation: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceArrived:
+    """A collection was renamed into a watched name: it must be scanned."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """The stream moved without anything for us: idle (None), or an operation of no consequence (counted by name)."""
+
+    operation: str | None = None
+
+
+StreamEvent = DocumentChanged | SourceGone | SourceArrived | Passed
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the stream: resume after `token` where there is one, else start at the time `at`.
+
+    `at` is never later than the place itself, so that it can be compared with the oldest entry of the history.
+    """
+
+    at: Timestamp
+    token: Token | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamItem:
+    """One step of the stream: what happened, and the position from which the next step follows."""
+
+    event: StreamEvent
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A document to look at: it may have changed at `at` or before (None: no event, as in a scan)."""
+
+    key: DocKey
+    origin: Origin
+    at: Timestamp | None = None
+    wall: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Documents as of one operation time; a key that was asked for and is missing does not exist then."""
+
+    documents: Mapping[DocKey, Document]
+    at: Timestamp
+
+
+# --- shape ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One chunk to be: `name` is stable under edits elsewhere in the document, `text` is exactly what is embedded."""
+
+    name: str
+    text: str
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """What a document says now. No parts: it is hidden, or says nothing.
+
+    `refs` are the documents whose face appears in the text; `face` is what other documents' texts say of this one (a
+    trick's name, say), so that a change of it refreshes them; `expires_at` is when it leaves without any write;
+    `oddities` names the odd values that were met (a closed set of words, for counting).
+    """
+
+    parts: tuple[Part, ...] = ()
+    refs: tuple[DocKey, ...] = ()
+    face: str | None = None
+    expires_at: datetime | None = None
+    oddities: tuple[str, ...] = ()
+
+
+# --- stored state -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk row as it is stored, without text and vector."""
+
+    id: str
+    text_hash: str
+    content_hash: str
+    model: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """The ledger's row of a document: the version that is stored, or the tombstone of what was.
+
+    `stale_since` is a debt: a document named in `refs` changed its face at that time, and a read at least as new has not
+    been published yet. It is written in the transaction that publishes the neighbour, so a crash cannot forget it.
+    """
+
+    key: DocKey
+    version: Timestamp
+    deleted: bool = False
+    face: str | None = None
+    refs: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    stale_since: Timestamp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A document that could not be processed: which version, why (a word and a digest, never content), how often tried."""
+
+    key: DocKey
+    version: Timestamp
+    reason: str
+    detail: str
+    tries: int
+    first_at: datetime
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DocState:
+    """Everything that is stored of one document under the active pin."""
+
+    ledger: LedgerRow | None = None
+    chunks: tuple[StoredChunk, ...] = ()
+    dead: DeadLetter | None = None
+
+
+# --- diff and publish -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A chunk as it should be stored, without its vector."""
+
+    id: str
+    text: str
+    metadata: Metadata
+    text_hash: str
+    content_hash: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What must be written so that the stored state of one document becomes f(document).
+
+    `write` needs vectors; `rewrite` keeps the stored vector and replaces the rest of the row; `remove` holds chunk ids.
+    `ledger` is None when nothing about the document needs storing.
+    """
+
+    key: DocKey
+    version: Timestamp
+    write: tuple[ChunkDraft, ...] = ()
+    rewrite: tuple[ChunkDraft, ...] = ()
+    remove: tuple[str, ...] = ()
+    kept: int = 0
+    ledger: LedgerRow | None = None
+    refresh_neighbours: bool = False
+    clears_dead_letter: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Nothing to write at all."""
+        return self.ledger is None and not (self.write or self.rewrite or self.remove or self.clears_dead_letter)
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A delta with the vector of every text hash in `delta.write`: ready to be stored in one transaction."""
+
+    delta: Delta
+    vectors: Mapping[str, Vector]
+
+
+# --- durable positions ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The stored position of the stream: everything before it has a durable outcome."""
+
+    position: Position
+    saved_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The state of the scan of one source.
+
+    `shape` fingerprints what shaped it (chunker version, model, limits): another fingerprint means a new scan is due.
+    `after` is the id up to which every document has a durable outcome; `swept` says that orphans were looked for too.
+    """
+
+    source: str
+    reason: str
+    shape: str
+    done: bool
+    after: DocKey | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    seen: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    """A held lease: every write carries its epoch, and the database refuses those of an older one."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A piece of work that a command left for the leader."""
+
+    id: str
+    kind: Literal["backfill", "repair", "retry_dead_letters"]
+    arguments: Mapping[str, object]

@@ -1,0 +1,1 @@
+"""What people and Prometheus see: logs, metrics and the HTTP status pages."""

@@ -1,0 +1,245 @@
+"""The doors to the outside: what the pipeline needs, said without naming a driver.
+
+Each port has one contract suite in `tests/contract`, run over the in-memory fake and over the real adapter. Adapters raise
+errors of the tree in `worker.errors` only.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+from bson import Timestamp
+
+from brain.knowledge.chunk import Vector
+from worker.errors import Poison
+from worker.model import (
+    Checkpoint,
+    DeadLetter,
+    DocKey,
+    DocState,
+    Leadership,
+    Outcome,
+    Position,
+    Publication,
+    Reading,
+    Request,
+    Scan,
+    StreamItem,
+)
+
+
+class ChangeStream(Protocol):
+    """The tail of the database."""
+
+    async def now(self) -> Timestamp:
+        """The operation time of the majority now: a position taken before a scan starts from here."""
+        ...
+
+    async def oldest(self) -> Timestamp | None:
+        """The time of the oldest entry of the history, or None where it may not be read."""
+        ...
+
+    def follow(self, position: Position) -> AsyncIterator[StreamItem]:
+        """Every step after the position, in order, with `Passed()` about once a second while idle.
+
+        Ends by raising: Retryable (reopen from the last position), HistoryLost (the position is gone: rescan),
+        WrongTopology or Refused (a person must act). It ends quietly after an invalidation; reopen from the last position.
+        """
+        ...
+
+
+class Documents(Protocol):
+    """The source collections, read only."""
+
+    async def read(self, source: str, ids: Sequence[DocKey], after: Timestamp | None = None) -> Reading:
+        """The documents with these ids, majority and causally consistent, as of `after` or later."""
+        ...
+
+    async def page(self, source: str, after: DocKey | None, limit: int) -> Sequence[DocKey]:
+        """The next `limit` ids in the order of `_id` (all types), after the given one."""
+        ...
+
+
+class KnowledgeStore(Protocol):
+    """What is stored of each document: its ledger row and its chunks under the active pin, changed together."""
+
+    async def states(self, keys: Sequence[DocKey]) -> Mapping[DocKey, DocState]:
+        """The stored state of each key; a key with nothing stored has an empty state."""
+        ...
+
+    async def vectors(self, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
+        """Vectors that are already stored for these texts under the active pin, in any document."""
+        ...
+
+    async def publish(self, publications: Sequence[Publication], leadership: Leadership) -> Sequence[Outcome]:
+        """Store the publications in one transaction; the outcomes are in their order.
+
+        A document whose stored version is newer is left alone (`superseded`); one with no ledger row left standing is
+        `deleted`; else `applied`. Raises FencedOff when the leadership is over, Conflict or another Retryable when the
+        whole transaction may be tried again.
+        """
+        ...
+
+    async def owing(self, limit: int) -> Sequence[DocKey]:
+        """Documents with a debt (`stale_since`), oldest first."""
+        ...
+
+    async def expired(self, now: datetime, limit: int) -> Sequence[DocKey]:
+        """Documents whose `expires_at` has passed and that still have chunks."""
+        ...
+
+    async def page(self, source: str, after: str | None, limit: int) -> Sequence[DocKey]:
+        """Documents of a source that have chunks or a living ledger row, in the order of their key's text."""
+        ...
+
+
+class Checkpoints(Protocol):
+    """Durable positions, majority and journaled; each write carries the epoch and is refused with FencedOff if it is old."""
+
+    async def load(self) -> Checkpoint | None:
+        """The stored position; raises ForeignState for one that this version must not touch."""
+        ...
+
+    async def save(self, checkpoint: Checkpoint, leadership: Leadership) -> None:
+        """Store the position, in a single document."""
+        ...
+
+    async def scans(self) -> Mapping[str, Scan]:
+        """The state of each source's scan."""
+        ...
+
+    async def save_scan(self, scan: Scan, leadership: Leadership) -> None:
+        """Store the state of one source's scan."""
+        ...
+
+
+class DeadLetters(Protocol):
+    """Documents that could not be processed; one row a document."""
+
+    async def put(self, letter: DeadLetter, leadership: Leadership) -> None:
+        """Store or replace the letter of its document."""
+        ...
+
+    async def all(self) -> Sequence[DeadLetter]:
+        """Every letter, oldest first."""
+        ...
+
+    async def drop(self, keys: Sequence[DocKey], leadership: Leadership) -> int:
+        """Forget these letters; how many there were."""
+        ...
+
+
+class Lease(Protocol):
+    """Who may write. One row; the database decides."""
+
+    async def acquire(self) -> Leadership | None:
+        """Take the lease if it is free, expired, or held by a process of this host that is gone; else None."""
+        ...
+
+    async def renew(self, leadership: Leadership) -> None:
+        """Say that this process lives; raises FencedOff when another one leads."""
+        ...
+
+    async def release(self, leadership: Leadership) -> None:
+        """Give the lease back, so that another may take it at once."""
+        ...
+
+
+class Requests(Protocol):
+    """Work that a command leaves for the leader and waits for."""
+
+    async def submit(self, kind: str, arguments: Mapping[str, object]) -> str:
+        """Leave a request; its id."""
+        ...
+
+    async def take(self, leadership: Leadership) -> Request | None:
+        """The oldest request that nobody has begun, now begun by this leader; one begun by a former leader counts too."""
+        ...
+
+    async def finish(self, request: Request, result: Mapping[str, object], leadership: Leadership) -> None:
+        """Store the result."""
+        ...
+
+    async def result(self, request_id: str) -> Mapping[str, object] | None:
+        """The result, or None while it is not there."""
+        ...
+
+
+class TextEmbedder(Protocol):
+    """Texts to vectors, with every limit, retry and pause inside: it waits through an outage instead of failing."""
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector | Poison]:
+        """A vector for each text, or why that text can never have one. Raises Fatal only."""
+        ...
+
+
+class Meter(Protocol):
+    """Counters for Prometheus; no argument comes from document data except a configured source name."""
+
+    def received(self, source: str) -> None:
+        """A change came in."""
+        ...
+
+    def settled(self, source: str, outcome: Outcome, lag: float | None) -> None:
+        """A change has its outcome; `lag` in seconds from commit to stored, where the commit time is known."""
+        ...
+
+    def chunks(self, action: Literal["written", "rewritten", "removed", "kept"], count: int) -> None:
+        """Chunk rows by what was done with them."""
+        ...
+
+    def embedded(self, outcome: str, *, tokens: int = 0, cost_usd: float = 0.0) -> None:
+        """One embedding request ended."""
+        ...
+
+    def queued(self, step: str, depth: int) -> None:
+        """How many changes wait before or in a step."""
+        ...
+
+    def reopened(self, reason: str) -> None:
+        """The stream was opened again."""
+        ...
+
+    def resynced(self, reason: str) -> None:
+        """A scan of a source began."""
+        ...
+
+    def odd(self, source: str, oddity: str) -> None:
+        """A document held an odd value that was made sensible or left out."""
+        ...
+
+
+class Health(Protocol):
+    """What /readyz answers from. A reason is a short word; the same reason may be raised again."""
+
+    def pause(self, reason: str, detail: str) -> None:
+        """Something delays convergence."""
+        ...
+
+    def resume(self, reason: str) -> None:
+        """It is over."""
+        ...
+
+    def stream_moved(self) -> None:
+        """The stream answered."""
+        ...
+
+    def watermark(self, oldest_open: float | None) -> None:
+        """The monotonic time since when the oldest change without outcome waits; None: nothing waits."""
+        ...
+
+    def role(self, role: Literal["starting", "standby", "leader"]) -> None:
+        """What this process is now."""
+        ...
+
+    def scans_pending(self, sources: Sequence[str]) -> None:
+        """Sources whose first scan is not done."""
+        ...
+
+
+class Probe(Protocol):
+    """Named places on the way of a change; production does nothing there, tests wait, pause or die there."""
+
+    async def reached(self, point: str) -> None:
+        """The pipeline is at this place now."""
+        ...

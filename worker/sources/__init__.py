@@ -1,0 +1,1 @@
+"""Pure: what a document of each kind says, shows and links to."""
