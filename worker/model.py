@@ -1,4 +1,6 @@
-"""The values that cross the rooms. Frozen, without I/O; data flows through them one way:
+"""The values that cross the rooms.
+
+Frozen, without I/O; data flows through them one way:
 
     StreamItem ─▶ Change ─▶ Work ─▶ Reading ─▶ Shaped ─▶ Delta ─▶ Publication ─▶ Outcome
     (tail, scan)  (intake)  (coalesce) (read)  (shape)   (diff)   (embed)        (publish)
@@ -34,7 +36,7 @@ _LONGEST_ID: Final = 200  # characters; a longer id is named by its hash, so tha
 
 
 def typed_id(raw: object) -> str:
-    """A document id as printable, type-tagged text: an ObjectId differs from its hex string, 5 equals 5.0 as in MongoDB."""
+    """A document id as printable, type-tagged text: an ObjectId differs from its hex, 5 equals 5.0 as in MongoDB."""
     tagged: str | None = None
     match raw:
         case ObjectId():
@@ -206,8 +208,9 @@ class StoredChunk:
 class LedgerRow:
     """The ledger's row of a document: the version that is stored, or the tombstone of what was.
 
-    `stale_since` is a debt: a document named in `refs` changed its face at that time, and a read at least as new has not
-    been published yet. It is written in the transaction that publishes the neighbour, so a crash cannot forget it.
+    `face_since` is the version at which the face last changed. `stale_since` is a debt: a document named in `refs`
+    changed its face at that time, and a read at least as new has not been published yet. The store writes both, in the
+    transaction that publishes, so a crash cannot forget them.
     """
 
     key: DocKey
@@ -216,12 +219,16 @@ class LedgerRow:
     face: str | None = None
     refs: tuple[str, ...] = ()
     expires_at: datetime | None = None
+    face_since: Timestamp | None = None
     stale_since: Timestamp | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A document that could not be processed: which version, why (a word and a digest, never content), how often tried."""
+    """A document that could not be processed.
+
+    Which version, why (a word and a digest, never content), and how often it was tried.
+    """
 
     key: DocKey
     version: Timestamp

@@ -1,7 +1,7 @@
 """The doors to the outside: what the pipeline needs, said without naming a driver.
 
-Each port has one contract suite in `tests/contract`, run over the in-memory fake and over the real adapter. Adapters raise
-errors of the tree in `worker.errors` only.
+Each port has one contract suite in `tests/contract`, run over the in-memory fake and over the real adapter. Adapters
+raise errors of the tree in `worker.errors` only.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -43,7 +43,8 @@ class ChangeStream(Protocol):
         """Every step after the position, in order, with `Passed()` about once a second while idle.
 
         Ends by raising: Retryable (reopen from the last position), HistoryLost (the position is gone: rescan),
-        WrongTopology or Refused (a person must act). It ends quietly after an invalidation; reopen from the last position.
+        WrongTopology or Refused (a person must act). It ends quietly after an invalidation; reopen from the last
+        position.
         """
         ...
 
@@ -57,6 +58,14 @@ class Documents(Protocol):
 
     async def page(self, source: str, after: DocKey | None, limit: int) -> Sequence[DocKey]:
         """The next `limit` ids in the order of `_id` (all types), after the given one."""
+        ...
+
+    async def absent(self, source: str, keys: Sequence[DocKey]) -> Sequence[DocKey]:
+        """Those of the keys that no document has now."""
+        ...
+
+    async def estimate(self, source: str) -> int:
+        """About how many documents there are: for progress, not for decisions."""
         ...
 
 
@@ -74,9 +83,12 @@ class KnowledgeStore(Protocol):
     async def publish(self, publications: Sequence[Publication], leadership: Leadership) -> Sequence[Outcome]:
         """Store the publications in one transaction; the outcomes are in their order.
 
-        A document whose stored version is newer is left alone (`superseded`); one with no ledger row left standing is
-        `deleted`; else `applied`. Raises FencedOff when the leadership is over, Conflict or another Retryable when the
-        whole transaction may be tried again.
+        A document whose stored version is newer is left alone (`superseded`); one whose ledger row becomes a tombstone
+        is `deleted`; else `applied`. Raises FencedOff when the leadership is over, Conflict or another Retryable when
+        the whole transaction may be tried again.
+
+        Debts: with `refresh_neighbours`, every older row that refers to the document gets `stale_since`; a document
+        that refers to one whose face changed after its own version was read gets it too, at once.
         """
         ...
 
@@ -94,7 +106,10 @@ class KnowledgeStore(Protocol):
 
 
 class Checkpoints(Protocol):
-    """Durable positions, majority and journaled; each write carries the epoch and is refused with FencedOff if it is old."""
+    """Durable positions, majority and journaled.
+
+    Each write carries the epoch and is refused with FencedOff if it is old.
+    """
 
     async def load(self) -> Checkpoint | None:
         """The stored position; raises ForeignState for one that this version must not touch."""
@@ -153,7 +168,7 @@ class Requests(Protocol):
         ...
 
     async def take(self, leadership: Leadership) -> Request | None:
-        """The oldest request that nobody has begun, now begun by this leader; one begun by a former leader counts too."""
+        """The oldest request that is not finished and that this leader has not begun yet; it is begun now."""
         ...
 
     async def finish(self, request: Request, result: Mapping[str, object], leadership: Leadership) -> None:

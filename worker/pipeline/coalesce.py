@@ -1,0 +1,147 @@
+"""Coalescing: many changes of one document become one piece of work.
+
+A change of the stream waits one window, so that a hot document costs one look a window; what is not urgent (a scan, a
+refresh) waits for nothing but stands behind the stream. A document that is being worked on is not handed out again
+until it is released: one publish in flight per document.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from bson import Timestamp
+
+from worker.clock import Clock
+from worker.model import Change, DocKey
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A change with what must be called, once, when its outcome is durable."""
+
+    change: Change
+    settled: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One document to look at, and every change that this look answers, oldest first."""
+
+    key: DocKey
+    received: tuple[Received, ...]
+
+    @property
+    def after(self) -> Timestamp | None:
+        """The newest event among the changes: the read must be at least as new."""
+        return max((r.change.at for r in self.received if r.change.at is not None), default=None)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    due: float
+    received: list[Received]
+
+
+class Coalescer:
+    """Holds what is to be done, at most `capacity` changes of it; beyond, `put` waits."""
+
+    def __init__(self, clock: Clock, window: float, capacity: int) -> None:
+        self._clock = clock
+        self._window = window
+        self._capacity = capacity
+        self._urgent: dict[DocKey, _Waiting] = {}  # in the order of `due`
+        self._patient: dict[DocKey, _Waiting] = {}
+        self._held: dict[DocKey, _Waiting] = {}  # came in while the document was being worked on
+        self._busy: set[DocKey] = set()
+        self._unsettled = 0
+        self._filled = asyncio.Event()
+        self._emptied = asyncio.Condition()
+
+    @property
+    def unsettled(self) -> int:
+        """How many changes are inside: waiting or being worked on."""
+        return self._unsettled
+
+    @property
+    def waiting(self) -> int:
+        """How many documents wait to be taken."""
+        return len(self._urgent) + len(self._patient) + len(self._held)
+
+    async def put(self, received: Received) -> None:
+        """Take in a change; waits while the coalescer is full."""
+        if self._unsettled >= self._capacity:
+            async with self._emptied:
+                await self._emptied.wait_for(lambda: self._unsettled < self._capacity)
+        self._unsettled += 1
+        key = received.change.key
+        if key in self._busy:
+            self._add(self._held, received)
+        elif received.change.origin == "stream":
+            self._promote(key)
+            self._add(self._urgent, received)
+        else:
+            self._add(self._urgent if key in self._urgent else self._patient, received)
+        self._filled.set()
+
+    async def take(self, limit: int) -> Sequence[Work]:
+        """Up to `limit` documents whose time has come, at least one; they are busy until released."""
+        while True:
+            works = self._due(limit)
+            if works:
+                return works
+            self._filled.clear()
+            try:
+                async with asyncio.timeout(self._until_due()):
+                    await self._filled.wait()
+            except TimeoutError:
+                continue
+
+    async def release(self, works: Iterable[Work]) -> None:
+        """These documents have their outcome: settle every change, and hand out what came in meanwhile."""
+        for work in works:
+            self._busy.discard(work.key)
+            for received in work.received:
+                received.settled()
+            self._unsettled -= len(work.received)
+            if held := self._held.pop(work.key, None):
+                self._urgent[work.key] = held
+        self._filled.set()
+        async with self._emptied:
+            self._emptied.notify_all()
+
+    async def drained(self) -> None:
+        """Wait until nothing is inside."""
+        async with self._emptied:
+            await self._emptied.wait_for(lambda: self._unsettled == 0)
+
+    def _add(self, shelf: dict[DocKey, _Waiting], received: Received) -> None:
+        key = received.change.key
+        if waiting := shelf.get(key):
+            waiting.received.append(received)
+        else:
+            shelf[key] = _Waiting(self._clock.monotonic() + self._window, [received])
+
+    def _promote(self, key: DocKey) -> None:
+        """An event makes a patient document urgent; it keeps what it already owes."""
+        if waiting := self._patient.pop(key, None):
+            waiting.due = self._clock.monotonic() + self._window
+            self._urgent[key] = waiting
+
+    def _due(self, limit: int) -> list[Work]:
+        now = self._clock.monotonic()
+        keys = [key for key, waiting in _first(self._urgent, limit) if waiting.due <= now]
+        keys += [key for key, _ in _first(self._patient, limit - len(keys))]
+        works: list[Work] = []
+        for key in keys:
+            waiting = self._urgent.pop(key, None) or self._patient.pop(key)
+            self._busy.add(key)
+            works.append(Work(key, tuple(waiting.received)))
+        return works
+
+    def _until_due(self) -> float | None:
+        head = next(iter(self._urgent.values()), None)
+        return None if head is None else max(0.0, head.due - self._clock.monotonic())
+
+
+def _first(shelf: dict[DocKey, _Waiting], limit: int) -> list[tuple[DocKey, _Waiting]]:
+    return [item for item, _ in zip(shelf.items(), range(max(0, limit)), strict=False)]

@@ -1,0 +1,99 @@
+"""Diff: what must be written so that the stored state of a document becomes what it says now.
+
+Compared are hashes, never events: noise writes nothing, a change of metadata keeps its vector, and only a text that is
+new under the pinned model is embedded. The rows that are stored decide, not the ledger's memory of them, so a chunk that
+somebody removed by hand comes back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from bson import Timestamp
+
+from brain.knowledge.chunk import chunk_id, content_hash, text_hash
+from brain.knowledge.pin import Pin
+from brain.knowledge.tokens import TokenCounter
+from worker.model import ChunkDraft, Delta, DocKey, DocState, LedgerRow, Part, Shaped, StoredChunk
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What chunks are made for: the pinned model, the tokenizer that counts for it, and each source's chunker version."""
+
+    pin: Pin
+    tokens: TokenCounter
+    chunker_versions: Mapping[str, int]
+
+
+def diff(key: DocKey, version: Timestamp, shaped: Shaped, state: DocState, target: Target) -> Delta:
+    """The delta from the stored state of the document to what it says at `version`."""
+    chunker_version = target.chunker_versions[key.source]
+    stored = {chunk.id: chunk for chunk in state.chunks}
+    write: list[ChunkDraft] = []
+    rewrite: list[ChunkDraft] = []
+    wanted: set[str] = set()
+    for part in shaped.parts:
+        hashes = text_hash(part.text), content_hash(part.text, part.metadata.as_fields(), chunker_version)
+        row = chunk_id(str(key), part.name)
+        wanted.add(row)
+        old = stored.get(row)
+        if not _same_vector(hashes[0], old, target.pin):
+            write.append(_draft(row, part, hashes, target.tokens))
+        elif old is None or old.content_hash != hashes[1]:
+            rewrite.append(_draft(row, part, hashes, target.tokens))
+    remove = tuple(sorted(stored.keys() - wanted))
+    ledger = _ledger(key, version, shaped, state.ledger)
+    touched = bool(write or rewrite or remove)
+    return Delta(
+        key=key,
+        version=version,
+        write=tuple(write),
+        rewrite=tuple(rewrite),
+        remove=remove,
+        kept=len(wanted) - len(write) - len(rewrite),
+        ledger=ledger if touched or _ledger_moved(ledger, state.ledger) else None,
+        refresh_neighbours=ledger.face != _face(state.ledger),
+        clears_dead_letter=state.dead is not None,
+    )
+
+
+def _draft(row: str, part: Part, hashes: tuple[str, str], tokens: TokenCounter) -> ChunkDraft:
+    return ChunkDraft(
+        id=row,
+        text=part.text,
+        metadata=part.metadata,
+        text_hash=hashes[0],
+        content_hash=hashes[1],
+        tokens=tokens.count(part.text),
+    )
+
+
+def _same_vector(text_digest: str, old: StoredChunk | None, pin: Pin) -> bool:
+    return old is not None and (old.text_hash, old.model, old.dimensions) == (text_digest, pin.model, pin.dimensions)
+
+
+def _ledger(key: DocKey, version: Timestamp, shaped: Shaped, old: LedgerRow | None) -> LedgerRow:
+    if not shaped.parts:
+        # An expired or hidden document is watched no longer by time: only a write can bring it back.
+        return LedgerRow(key, version, deleted=True)
+    return LedgerRow(
+        key,
+        version,
+        face=shaped.face,
+        refs=tuple(dict.fromkeys(str(ref) for ref in shaped.refs)),
+        expires_at=shaped.expires_at,
+        face_since=old.face_since if old is not None else None,
+    )
+
+
+def _ledger_moved(new: LedgerRow, old: LedgerRow | None) -> bool:
+    """Whether the row says something else than before; a newer version of the same says nothing new."""
+    if old is None:
+        return not new.deleted
+    if old.stale_since is not None:
+        return True
+    return replace(new, version=old.version, face_since=old.face_since) != old
+
+
+def _face(ledger: LedgerRow | None) -> str | None:
+    return None if ledger is None or ledger.deleted else ledger.face

@@ -1,0 +1,91 @@
+"""Intake: the tail of the stream becomes changes to look at.
+
+Around the driver's own single resume stands the loop that opens the stream again, with backoff, from the last step
+taken in. The position that is *stored* is another one: the watermark's, before which every outcome is durable.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from worker.backoff import Backoff
+from worker.errors import HistoryLost, Retryable
+from worker.model import Change, DocumentChanged, Passed, Position, SourceArrived, SourceGone, StreamItem
+from worker.pipeline.around import Around
+from worker.ports import ChangeStream
+
+_BASE: Final = 0.5  # seconds; Debezium waits 1 s doubling to 120 s, a worker that promises one second starts sooner
+_CAP: Final = 60.0
+
+
+class Inlet(Protocol):
+    """Where the tail puts what it finds."""
+
+    async def changed(self, change: Change, position: Position) -> None:
+        """A document changed; returns when there is room for more."""
+        ...
+
+    def passed(self, position: Position) -> None:
+        """The stream moved and owes nothing."""
+        ...
+
+    async def rescan(self, sources: Sequence[str], reason: str) -> None:
+        """These sources must be scanned; durable when it returns."""
+        ...
+
+
+class Tail:
+    """Follows the stream for ever, from a position on."""
+
+    def __init__(self, stream: ChangeStream, sources: Sequence[str], inlet: Inlet, around: Around) -> None:
+        self._stream = stream
+        self._sources = sources
+        self._inlet = inlet
+        self._around = around
+
+    async def follow(self, position: Position) -> None:
+        """Never returns. Raises Fatal when a person must act."""
+        backoff = Backoff(self._around.rng, base=_BASE, cap=_CAP)
+        while True:
+            try:
+                async for item in self._stream.follow(position):
+                    if backoff.failures:
+                        backoff.reset()
+                        self._around.health.resume("stream")
+                    position = item.position
+                    await self._take(item)
+                self._around.meter.reopened("invalidated")
+            except HistoryLost:
+                position = await self._start_over()
+            except Retryable as error:
+                self._around.meter.reopened(type(error).__name__)
+                self._around.health.pause("stream", str(error))
+                await self._around.clock.sleep(error.retry_after or backoff.next())
+
+    async def _take(self, item: StreamItem) -> None:
+        self._around.health.stream_moved()
+        await self._around.probe.reached("event")
+        match item.event:
+            case DocumentChanged(key, wall):
+                await self._inlet.changed(Change(key, "stream", item.position.at, wall), item.position)
+            case SourceGone(source, operation):
+                await self._rescan([source], operation)
+                self._inlet.passed(item.position)
+            case SourceArrived(source):
+                await self._rescan([source], "renamed_in")
+                self._inlet.passed(item.position)
+            case Passed():
+                self._inlet.passed(item.position)
+
+    async def _start_over(self) -> Position:
+        """The history is gone: begin at the present and scan everything, so that what was missed is found.
+
+        The position is taken before the scans are noted, and those before anything is stored from it.
+        """
+        now = await self._around.persist("stream", self._stream.now)
+        await self._rescan(self._sources, "history_lost")
+        position = Position(now)
+        self._inlet.passed(position)
+        return position
+
+    async def _rescan(self, sources: Sequence[str], reason: str) -> None:
+        await self._around.persist("database", lambda: self._inlet.rescan(sources, reason))

@@ -1,0 +1,107 @@
+"""The runner: takes work from the coalescer through every step and gives each change its outcome.
+
+It is the only place that knows the order of the steps. What the database or the embedder cannot do now is tried again
+for as long as it takes, with the work in hand, so that nothing is lost and intake fills up to its bound and waits.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from worker.errors import Poison
+from worker.model import Delta, DocKey, DocState, Outcome
+from worker.pipeline.around import Around
+from worker.pipeline.coalesce import Coalescer, Work
+from worker.pipeline.dead_letters import Undertaker
+from worker.pipeline.diff import Target, diff
+from worker.pipeline.embed import EmbedStep
+from worker.pipeline.publish import Publisher
+from worker.pipeline.shape import Looked, Shaper
+from worker.ports import KnowledgeStore
+
+BATCH: Final = 64
+"""Documents that travel together: enough to fill an embedding request, few enough that one slow one delays little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of the way, in their order."""
+
+    coalescer: Coalescer
+    shaper: Shaper
+    target: Target
+    embed: EmbedStep
+    publisher: Publisher
+    undertaker: Undertaker
+
+
+class Runner:
+    """Pumps work through the steps; several pumps may run beside each other."""
+
+    def __init__(self, steps: Steps, store: KnowledgeStore, around: Around) -> None:
+        self._steps = steps
+        self._store = store
+        self._around = around
+
+    async def pump(self) -> None:
+        """Work for ever. Raises Fatal, or whatever is a bug."""
+        while True:
+            works = await self._steps.coalescer.take(BATCH)
+            self._around.meter.queued("coalesce", self._steps.coalescer.waiting)
+            await self._around.probe.reached("taken")
+            outcomes = await self._outcomes(works)
+            self._count(works, outcomes)
+            await self._steps.coalescer.release(works)
+            await self._around.probe.reached("released")
+
+    async def _outcomes(self, works: Sequence[Work]) -> Mapping[DocKey, Outcome]:
+        """Take the documents to their durable outcomes."""
+        outcomes: dict[DocKey, Outcome] = {}
+        wanted = {work.key: work.after for work in works}
+        looked = await self._around.persist("database", lambda: self._steps.shaper.look(wanted))
+        await self._around.probe.reached("shaped")
+        states = await self._around.persist("database", lambda: self._store.states(list(wanted)))
+        for found in looked:
+            if isinstance(found.shaped, Poison):
+                await self._steps.undertaker.bury(found.key, found.version, found.shaped, states[found.key].dead)
+                outcomes[found.key] = "dead_lettered"
+        deltas = self._deltas(looked, states)
+        await self._around.probe.reached("diffed")
+        outcomes.update({delta.key: "unchanged" for delta in deltas if delta.empty})
+        outcomes.update(await self._store_all([delta for delta in deltas if not delta.empty], states))
+        return outcomes
+
+    def _deltas(self, looked: Sequence[Looked], states: Mapping[DocKey, DocState]) -> Sequence[Delta]:
+        deltas: list[Delta] = []
+        for found in looked:
+            if isinstance(found.shaped, Poison):
+                continue
+            deltas.append(diff(found.key, found.version, found.shaped, states[found.key], self._steps.target))
+            for oddity in found.shaped.oddities:
+                self._around.meter.odd(found.key.source, oddity)
+        return deltas
+
+    async def _store_all(
+        self, deltas: Sequence[Delta], states: Mapping[DocKey, DocState]
+    ) -> Mapping[DocKey, Outcome]:
+        outcomes: dict[DocKey, Outcome] = {}
+        publications, failed = await self._around.persist("database", lambda: self._steps.embed.embed(deltas))
+        await self._around.probe.reached("embedded")
+        stored = await self._around.persist("database", lambda: self._steps.publisher.publish(publications))
+        outcomes.update({p.delta.key: outcome for p, outcome in zip(publications, stored, strict=True)})
+        await self._around.probe.reached("published")
+        for failure in failed:
+            delta = failure.delta
+            await self._steps.undertaker.bury(delta.key, delta.version, failure.error, states[delta.key].dead)
+            outcomes[delta.key] = "dead_lettered"
+        return outcomes
+
+    def _count(self, works: Sequence[Work], outcomes: Mapping[DocKey, Outcome]) -> None:
+        """Every change has one outcome: the newest of a document gets the document's, those before it were superseded."""
+        now = self._around.clock.now()
+        for work in works:
+            for received in work.received[:-1]:
+                self._around.meter.settled(received.change.key.source, "superseded", None)
+            committed = next((r.change.wall for r in work.received if r.change.wall is not None), None)
+            lag = None if committed is None else max(0.0, (now - committed).total_seconds())
+            self._around.meter.settled(work.key.source, outcomes[work.key], lag)

@@ -1,0 +1,116 @@
+"""Scan: every document of a source is looked at once, beside the live stream and through the same steps.
+
+A scan keeps its place by document id, so a restart goes on where every outcome was durable. When every document was
+looked at, the sweep looks at every stored one that has no document any more: what was deleted while nobody watched goes
+too.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+from worker.model import Change, DocKey, Scan
+from worker.pipeline.around import Around
+from worker.pipeline.watermark import Watermark
+from worker.ports import Documents, KnowledgeStore
+
+PAGE: Final = 200
+AHEAD: Final = 1000
+"""Changes that a scan may have in flight: the stream shares the coalescer and must find room."""
+
+KEEP_EVERY: Final = 1.0
+"""Seconds between two stored places of a scan."""
+
+
+class Outlet(Protocol):
+    """Where a scan puts the documents that it wants looked at."""
+
+    async def look(self, change: Change, settled: Callable[[], None]) -> None:
+        """Look at a document; `settled` is called when its outcome is durable. Returns when there is room for more."""
+        ...
+
+
+class Scanner:
+    """Scans sources, one at a time."""
+
+    def __init__(self, documents: Documents, store: KnowledgeStore, outlet: Outlet, around: Around) -> None:
+        self._documents = documents
+        self._store = store
+        self._outlet = outlet
+        self._around = around
+
+    async def run(self, scan: Scan, keep: Callable[[Scan], Awaitable[None]]) -> Scan:
+        """Bring a scan to its end and return it, not yet marked done.
+
+        `keep` stores where it is, now and then; what it raises ends the scan. Raises Fatal when a person must act.
+        """
+        scan = replace(scan, started_at=scan.started_at or self._around.clock.now())
+        self._around.meter.resynced(scan.reason)
+        await keep(scan)
+        scan = await self._look_at_all(scan, keep)
+        await self._around.probe.reached("scanned")
+        await self._sweep(scan.source)
+        await self._around.probe.reached("swept")
+        return replace(scan, after=None, finished_at=self._around.clock.now())
+
+    async def _look_at_all(self, scan: Scan, keep: Callable[[Scan], Awaitable[None]]) -> Scan:
+        flight = _Flight(scan.after, self._around)
+        after, kept_at = scan.after, self._around.clock.monotonic()
+        while page := await self._page(scan.source, after):
+            for key in page:
+                await flight.put(key, self._outlet)
+            after = page[-1]
+            scan = replace(scan, after=flight.watermark.low, seen=scan.seen + len(page))
+            if self._around.clock.monotonic() - kept_at >= KEEP_EVERY:
+                await keep(scan)
+                kept_at = self._around.clock.monotonic()
+        await flight.landed()
+        scan = replace(scan, after=after)
+        await keep(scan)
+        return scan
+
+    async def _sweep(self, source: str) -> None:
+        flight = _Flight(None, self._around)
+        after: str | None = None
+        while stored := await self._stored(source, after):
+            for key in await self._absent(source, stored):
+                await flight.put(key, self._outlet)
+            after = str(stored[-1])
+        await flight.landed()
+
+    async def _page(self, source: str, after: DocKey | None) -> Sequence[DocKey]:
+        return await self._around.persist("database", lambda: self._documents.page(source, after, PAGE))
+
+    async def _stored(self, source: str, after: str | None) -> Sequence[DocKey]:
+        return await self._around.persist("database", lambda: self._store.page(source, after, PAGE))
+
+    async def _absent(self, source: str, keys: Sequence[DocKey]) -> Sequence[DocKey]:
+        return await self._around.persist("database", lambda: self._documents.absent(source, keys))
+
+
+class _Flight:
+    """What a scan has put out and not got back yet; at most AHEAD of it."""
+
+    def __init__(self, low: DocKey | None, around: Around) -> None:
+        self.watermark: Watermark[DocKey] = Watermark(low)
+        self._around = around
+        self._moved = asyncio.Event()
+
+    async def put(self, key: DocKey, outlet: Outlet) -> None:
+        await self._until(lambda: self.watermark.waiting < AHEAD)
+        ticket = self.watermark.open(key, self._around.clock.monotonic())
+
+        def settled() -> None:
+            self.watermark.close(ticket)
+            self._moved.set()
+
+        await outlet.look(Change(key, "scan"), settled)
+
+    async def landed(self) -> None:
+        await self._until(lambda: self.watermark.waiting == 0)
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            self._moved.clear()
+            await self._moved.wait()

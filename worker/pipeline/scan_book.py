@@ -1,0 +1,102 @@
+"""The book of scans: which sources must be scanned, stored before anyone relies on it.
+
+A source may be wanted again while it is being scanned (its collection was dropped meanwhile, say): the scan under way is
+then void, and a new one starts from the beginning. Nothing that a void scan wants to store is stored.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from worker.errors import KnowledgeError
+from worker.model import Leadership, Scan
+from worker.ports import Checkpoints
+
+
+class ScanVoid(KnowledgeError):
+    """The source is wanted anew: this scan counts no longer."""
+
+
+@dataclass(slots=True)
+class Job:
+    """A scan to do, with where it is; void once its source is wanted anew."""
+
+    scan: Scan
+    void: bool = False
+
+
+class ScanBook:
+    """The scans of one leadership. Its methods raise Retryable when the database does not answer, and FencedOff."""
+
+    def __init__(self, checkpoints: Checkpoints, shapes: Mapping[str, str], leadership: Leadership) -> None:
+        self._checkpoints = checkpoints
+        self._shapes = shapes
+        self._leadership = leadership
+        self._open: dict[str, Job] = {}
+        self._turn = asyncio.Lock()
+        self._changed = asyncio.Condition()
+
+    @property
+    def pending(self) -> Sequence[str]:
+        """Sources whose scan is not done."""
+        return list(self._open)
+
+    async def load(self) -> None:
+        """Take over what is stored: scans not done go on; a source never scanned, or shaped otherwise now, is wanted."""
+        stored = await self._checkpoints.scans()
+        for source, shape in self._shapes.items():
+            scan = stored.get(source)
+            if scan is None:
+                await self.want([source], "first")
+            elif scan.shape != shape:
+                await self.want([source], "reshaped")
+            elif not scan.done:
+                self._open[source] = Job(scan)
+        await self._tell()
+
+    async def want(self, sources: Sequence[str], reason: str) -> None:
+        """These sources must be scanned from the beginning; durable when it returns."""
+        for source in sources:
+            scan = Scan(source, reason, self._shapes[source], done=False)
+            async with self._turn:
+                await self._checkpoints.save_scan(scan, self._leadership)
+                if old := self._open.pop(source, None):
+                    old.void = True
+                self._open[source] = Job(scan)
+        await self._tell()
+
+    async def next(self) -> Job:
+        """The scan to do now; waits until there is one."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: bool(self._open))
+        return next(iter(self._open.values()))
+
+    async def keep(self, job: Job, scan: Scan) -> None:
+        """Store the place of a scan under way; raises ScanVoid when it counts no longer."""
+        async with self._turn:
+            _check(job)
+            await self._checkpoints.save_scan(scan, self._leadership)
+            job.scan = scan
+
+    async def finish(self, job: Job, scan: Scan) -> None:
+        """Store that a scan is done; raises ScanVoid when it counts no longer."""
+        async with self._turn:
+            _check(job)
+            job.scan = replace(scan, done=True)
+            await self._checkpoints.save_scan(job.scan, self._leadership)
+            del self._open[scan.source]
+        await self._tell()
+
+    async def done(self, sources: Sequence[str]) -> None:
+        """Wait until none of these sources waits for a scan."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: not self._open.keys() & set(sources))
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+
+def _check(job: Job) -> None:
+    if job.void:
+        raise ScanVoid(job.scan.source)

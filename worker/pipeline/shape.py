@@ -1,0 +1,103 @@
+"""Read and shape: what each document says now, as of one operation time.
+
+The read decides, never the event: a document that is not there is a deletion, one that is hidden says nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from bson import Timestamp
+
+from brain.knowledge.tokens import TokenCounter
+from worker.clock import Clock
+from worker.errors import UnreadableDocument
+from worker.model import DocKey, Document, Reading, Shaped
+from worker.ports import Documents
+from worker.sources.source import Setting, Source
+
+T = TypeVar("T")
+
+
+class Offload(Protocol):
+    """Runs pure work beside the event loop; a simulation runs it in place."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
+        """The result of the work."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found when a document was looked at; `shaped` is an error when it cannot be shaped."""
+
+    key: DocKey
+    version: Timestamp
+    shaped: Shaped | UnreadableDocument
+
+
+class Shaper:
+    """Reads documents with the neighbours that their texts name, and shapes them."""
+
+    def __init__(
+        self, documents: Documents, sources: Mapping[str, Source], tokens: TokenCounter, clock: Clock, offload: Offload
+    ) -> None:
+        self._documents = documents
+        self._sources = sources
+        self._tokens = tokens
+        self._clock = clock
+        self._offload = offload
+
+    async def look(self, wanted: Mapping[DocKey, Timestamp | None]) -> Sequence[Looked]:
+        """Look at documents, each at least as new as the time beside it.
+
+        Raises Retryable when the database does not answer: a failed read decides nothing.
+        """
+        by_source: dict[str, list[DocKey]] = defaultdict(list)
+        for key in wanted:
+            by_source[key.source].append(key)
+        looked: list[Looked] = []
+        for name, keys in by_source.items():
+            after = max((at for key in keys if (at := wanted[key]) is not None), default=None)
+            reading = await self._documents.read(name, keys, after)
+            looked += await self._shape(self._sources[name], keys, reading)
+        return looked
+
+    async def _shape(self, source: Source, keys: Sequence[DocKey], reading: Reading) -> Sequence[Looked]:
+        neighbours = await self._neighbours(source, reading)
+        setting = Setting(
+            now=self._clock.now(),
+            tokens=self._tokens,
+            limit=chunk_limit(self._tokens),
+            neighbours=neighbours,
+        )
+
+        def shape_all() -> list[Looked]:
+            return [Looked(key, reading.at, _shaped(source, reading.documents.get(key), setting)) for key in keys]
+
+        return await self._offload(shape_all)
+
+    async def _neighbours(self, source: Source, reading: Reading) -> Mapping[DocKey, Document]:
+        wanted: dict[str, dict[DocKey, None]] = defaultdict(dict)
+        for document in reading.documents.values():
+            for key in source.neighbours(document):
+                wanted[key.source][key] = None
+        found: dict[DocKey, Document] = {}
+        for name, keys in wanted.items():
+            found.update((await self._documents.read(name, list(keys), reading.at)).documents)
+        return found
+
+
+def chunk_limit(tokens: TokenCounter) -> int:
+    """The most tokens of a chunk: 512 (the design notes), or the model's whole window where that is smaller."""
+    return min(512, tokens.window)
+
+
+def _shaped(source: Source, document: Document | None, setting: Setting) -> Shaped | UnreadableDocument:
+    if document is None:
+        return Shaped()
+    try:
+        return source.shape(document, setting)
+    except UnreadableDocument as error:
+        return error
