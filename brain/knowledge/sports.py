@@ -1,7 +1,7 @@
 """The words for sports: many spellings in, one canonical key out.
 
-Source: the vocabulary table of the domain fact sheet (section 3). The same function normalises what the worker stores and
-what a reader asks for, so that "Inline Skating" in a trick meets "rollerblade" in a question.
+Source: the vocabulary table of the domain fact sheet (section 3). The same function normalises what the worker stores
+and what a reader asks for, so that "Inline Skating" in a trick meets "rollerblade" in a question.
 """
 
 import re
