@@ -1,0 +1,164 @@
+"""What /readyz answers from (design.md, "/readyz"), kept by the pipeline and read by the status server's threads.
+
+starting   not ready
+standby    ready: it waits for the lease, and that is its work
+leader     ready when every first scan is done, the stream moved within 10 s, nothing is paused, and the oldest change
+           without outcome has waited less than 30 s
+"""
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from worker.clock import Clock
+
+Role = Literal["starting", "standby", "leader"]
+
+STREAM_SECONDS: Final = 10.0
+WATERMARK_SECONDS: Final = 30.0
+STUCK_SECONDS: Final = 60.0  # without a move, a pause or an error, only a restart helps
+LONGEST_REASON: Final = 300  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The answer: `reasons` are sentences for people, empty when ready."""
+
+    ready: bool
+    role: Role
+    reasons: tuple[str, ...]
+
+    def as_row(self) -> dict[str, object]:
+        """The body of /readyz."""
+        return {"ready": self.ready, "role": self.role, "reasons": list(self.reasons)}
+
+
+def _same(text: str) -> str:
+    return text
+
+
+class HealthBoard:
+    """Implements `worker.ports.Health`; thread-safe. `redact` masks secrets in the details of pauses."""
+
+    def __init__(self, clock: Clock, redact: Callable[[str], str] = _same) -> None:
+        self._clock = clock
+        self._redact = redact
+        self._lock = threading.Lock()
+        self._role: Role = "starting"
+        self._paused: dict[str, str] = {}
+        self._moved = clock.monotonic()
+        self._oldest: float | None = None
+        self._progress = clock.monotonic()
+        self._scans: tuple[str, ...] = ()
+
+    # --- worker.ports.Health ---
+
+    def pause(self, reason: str, detail: str) -> None:
+        """Something delays convergence."""
+        text = self._redact(detail)[:LONGEST_REASON]
+        with self._lock:
+            self._paused[reason] = text
+
+    def resume(self, reason: str) -> None:
+        """It is over; the clocks that ran meanwhile begin again."""
+        with self._lock:
+            if self._paused.pop(reason, None) is not None:
+                self._progress = self._clock.monotonic()
+
+    def stream_moved(self) -> None:
+        """The stream answered."""
+        with self._lock:
+            self._moved = self._clock.monotonic()
+
+    def watermark(self, oldest_open: float | None) -> None:
+        """The monotonic time since when the oldest change without outcome waits; None: nothing waits."""
+        with self._lock:
+            if oldest_open is None or oldest_open != self._oldest:
+                self._progress = self._clock.monotonic()
+            self._oldest = oldest_open
+
+    def role(self, role: Role) -> None:
+        """What this process is now; a new leader has a full span of time for its first move."""
+        with self._lock:
+            if role != self._role:
+                self._moved = self._progress = self._clock.monotonic()
+            self._role = role
+
+    def scans_pending(self, sources: Sequence[str]) -> None:
+        """Sources whose first scan is not done."""
+        with self._lock:
+            self._scans = tuple(sources)
+
+    # --- readers ---
+
+    def snapshot(self) -> Readiness:
+        """Ready or not, and why not, as of now."""
+        with self._lock:
+            now = self._clock.monotonic()
+            paused = [f"paused ({reason}): {detail}" for reason, detail in sorted(self._paused.items())]
+            if self._role == "starting":
+                return Readiness(ready=False, role=self._role, reasons=("the worker is starting", *paused))
+            if self._role == "standby":
+                return Readiness(ready=True, role=self._role, reasons=())
+            reasons = [*self._late(now), *paused]
+            return Readiness(ready=not reasons, role=self._role, reasons=tuple(reasons))
+
+    def _late(self, now: float) -> list[str]:
+        reasons: list[str] = []
+        if self._scans:
+            reasons.append(f"the first scan is not done: {', '.join(self._scans)}")
+        silent = now - self._moved
+        if silent >= STREAM_SECONDS:
+            reasons.append(f"the change stream has not moved for {silent:.0f} s (limit {STREAM_SECONDS:.0f} s)")
+        waits = 0.0 if self._oldest is None else now - self._oldest
+        if waits >= WATERMARK_SECONDS:
+            reasons.append(f"a change has waited {waits:.0f} s for its outcome (limit {WATERMARK_SECONDS:.0f} s)")
+        return reasons
+
+    def watermark_age(self) -> float:
+        """Seconds up to which the chunks may be behind; NaN for a process that does not lead.
+
+        When nothing waits it is the time since the stream last moved: idle streams move each second, dead ones age.
+        """
+        with self._lock:
+            if self._role != "leader":
+                return math.nan
+            now = self._clock.monotonic()
+            since = self._moved if self._oldest is None else min(self._oldest, self._moved)
+            return max(0.0, now - since)
+
+    def leads(self) -> bool:
+        """Whether this process is the leader."""
+        with self._lock:
+            return self._role == "leader"
+
+    def moving(self) -> bool:
+        """Whether a restart would be wrong: the pipeline moves, or says itself why it waits (for the watchdog).
+
+        False for a leader that is not paused and has neither moved the stream nor settled any of its waiting work for
+        `STUCK_SECONDS` (faults.md K5).
+        """
+        with self._lock:
+            if self._role != "leader" or self._paused:
+                return True
+            now = self._clock.monotonic()
+            stuck = self._oldest is not None and now - self._progress >= STUCK_SECONDS
+            return now - self._moved < STUCK_SECONDS and not stuck
+
+
+class Heartbeat:
+    """The event loop's pulse: the loop beats, the status server's threads ask how long ago."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._at = clock.monotonic()
+
+    def beat(self) -> None:
+        """The loop runs."""
+        self._at = self._clock.monotonic()
+
+    def silence(self) -> float:
+        """Seconds since the last beat."""
+        return self._clock.monotonic() - self._at
