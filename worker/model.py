@@ -333,8 +333,12 @@ class Leadership:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A piece of work that a command left for the leader."""
+    """A piece of work that a command left for the leader.
+
+    `backfill` {sources}: scan them; `look` {keys: [{source, id}]}: look at these documents again; `forget` {keys}: drop
+    their dead letters.
+    """
 
     id: str
-    kind: Literal["backfill", "repair", "retry_dead_letters"]
+    kind: Literal["backfill", "look", "forget"]
     arguments: Mapping[str, object]

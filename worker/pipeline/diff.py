@@ -1,8 +1,8 @@
 """Diff: what must be written so that the stored state of a document becomes what it says now.
 
 Compared are hashes, never events: noise writes nothing, a change of metadata keeps its vector, and only a text that is
-new under the pinned model is embedded. The rows that are stored decide, not the ledger's memory of them, so a chunk that
-somebody removed by hand comes back.
+new under the pinned model is embedded. The rows that are stored decide, not the ledger's memory of them, so a chunk
+that somebody removed by hand comes back.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from worker.model import ChunkDraft, Delta, DocKey, DocState, LedgerRow, Part, S
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What chunks are made for: the pinned model, the tokenizer that counts for it, and each source's chunker version."""
+    """What chunks are made for: the pinned model, its tokenizer, and each source's chunker version."""
 
     pin: Pin
     tokens: TokenCounter

@@ -1,37 +1,204 @@
 """The leader: what one process does while it holds the lease.
 
-    stream ─▶ Tail ─┐                                   ┌─ checkpoint, once a second
-    scans ─▶ Scanner ├─▶ Coalescer ─▶ Runner (pumps) ─▶ ├─ lease, renewed
-    duties ──────────┘                                   └─ readiness
+The tail of the stream, the scanner and the duties by the clock bring changes to the desk; the coalescer hands documents
+to the pumps of the runner; each outcome moves the watermark, and the watermark is what the checkpoint stores.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
-from worker.errors import FencedOff
-from worker.model import Change, Checkpoint, DocKey, Leadership, Position, Scan
+from worker.model import DocKey, Leadership, Origin, Position, Scan
 from worker.pipeline.around import Around
-from worker.pipeline.coalesce import Coalescer, Received
+from worker.pipeline.coalesce import Coalescer
 from worker.pipeline.dead_letters import Undertaker
+from worker.pipeline.desk import Desk
 from worker.pipeline.diff import Target
+from worker.pipeline.duties import Duties, Papers
 from worker.pipeline.embed import EmbedStep
 from worker.pipeline.intake import Tail
 from worker.pipeline.publish import Publisher
 from worker.pipeline.runner import Runner, Steps
 from worker.pipeline.scan import Scanner
 from worker.pipeline.scan_book import ScanBook, ScanVoid
-from worker.pipeline.shape import Offload, Shaper
-from worker.pipeline.watermark import Watermark
-from worker.ports import (
-    ChangeStream,
-    Checkpoints,
-    DeadLetters,
-    Documents,
-    KnowledgeStore,
-    Lease,
-    Requests,
-    TextEmbedder,
-)
+from worker.pipeline.shape import Offload, Shaper, chunk_limit
+from worker.ports import ChangeStream, Documents, TextEmbedder
 from worker.sources.source import Source
+
+PUMPS: Final = 3
+"""Batches on their way at once: one reads while another embeds and a third is stored."""
+
+CAPACITY: Final = 5000
+"""Changes without outcome that the worker holds; beyond, the stream is not read further."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The outside of the pipeline, every port of it."""
+
+    stream: ChangeStream
+    documents: Documents
+    papers: Papers
+    embedder: TextEmbedder
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the worker is to do: for which sources, under which model, with which times (seconds)."""
+
+    sources: Mapping[str, Source]
+    target: Target
+    offload: Offload
+    window: float = 0.3
+    drain: float = 10.0
+    rescan_every: timedelta = timedelta(hours=168)
+
+
+def shapes(terms: Terms) -> Mapping[str, str]:
+    """A fingerprint a source of everything but the document that decides its chunks."""
+    pin, limit = terms.target.pin, chunk_limit(terms.target.tokens)
+    return {
+        name: f"chunker {source.chunker_version}, limit {limit}, {pin.model}/{pin.dimensions} in {pin.collection}"
+        for name, source in terms.sources.items()
+    }
+
+
+class Leader:
+    """One leadership, from begin to drain."""
+
+    def __init__(
+        self,
+        world: World,
+        terms: Terms,
+        leadership: Leadership,
+        around: Around,
+        watch: Callable[[Scan], None] = lambda _scan: None,
+    ) -> None:
+        self._world = world
+        self._terms = terms
+        self._leadership = leadership
+        self._around = around
+        self._watch = watch
+        self._coalescer = Coalescer(around.clock, terms.window, CAPACITY)
+        self._book = ScanBook(world.papers.checkpoints, shapes(terms), leadership)
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Lead until `stop`, then drain and store the last checkpoint.
+
+        Raises an ExceptionGroup of whatever ended a task: FencedOff, Fatal, or a bug.
+        """
+        position = await self._begin()
+        desk, duties = self._desk(position)
+        tail = Tail(self._world.stream, list(self._terms.sources), desk, self._around)
+        async with asyncio.TaskGroup() as group:
+            finders = _start(
+                group,
+                tail.follow(position),
+                self._scan_for_ever(desk),
+                duties.pay_debts(),
+                duties.end_what_expires(),
+                duties.rescan_by_the_clock(self._terms.rescan_every),
+                duties.serve_requests(),
+            )
+            workers = self._start_workers(group, duties)
+            await stop.wait()
+            _cancel(finders)
+            await self._drain()
+            _cancel(workers)
+        await duties.save_checkpoint()
+
+    async def backfill(self, sources: Sequence[str], reason: str) -> None:
+        """Scan these sources once, without the stream, and end."""
+
+        async def work(desk: Desk) -> None:
+            await self._around.persist("database", lambda: self._book.want(sources, reason))
+            scanning = asyncio.ensure_future(self._scan_for_ever(desk))
+            finished = asyncio.ensure_future(self._book.done(sources))
+            await asyncio.wait([scanning, finished], return_when=asyncio.FIRST_COMPLETED)
+            scanning.cancel()
+            finished.cancel()
+            if scanning.done() and not scanning.cancelled():
+                scanning.result()
+
+        await self._once(work)
+
+    async def look(self, keys: Sequence[DocKey], origin: Origin) -> None:
+        """Look at these documents once, without the stream, and end."""
+        await self._once(lambda desk: desk.attend(keys, origin))
+
+    async def _once(self, work: Callable[[Desk], Awaitable[None]]) -> None:
+        position = await self._begin()
+        desk, duties = self._desk(position)
+        async with asyncio.TaskGroup() as group:
+            workers = self._start_workers(group, duties)
+            await work(desk)
+            await duties.pay_debts_now()
+            await self._coalescer.drained()
+            _cancel(workers)
+        await duties.save_checkpoint()
+
+    async def _begin(self) -> Position:
+        """Where the stream goes on; taken before any scan, so that nothing falls between the two."""
+        persist, papers = self._around.persist, self._world.papers
+        stored = await persist("database", papers.checkpoints.load)
+        position = (
+            stored.position if stored is not None else Position(await persist("database", self._world.stream.now))
+        )
+        await persist("database", self._book.load)
+        self._around.health.scans_pending(self._book.pending)
+        return position
+
+    def _desk(self, position: Position) -> tuple[Desk, Duties]:
+        desk = Desk(self._coalescer, self._book, position, self._around)
+        return desk, Duties(self._world.papers, desk, self._book, self._leadership, self._around)
+
+    def _start_workers(self, group: asyncio.TaskGroup, duties: Duties) -> list[asyncio.Task[None]]:
+        world, terms, around = self._world, self._terms, self._around
+        papers = world.papers
+        steps = Steps(
+            coalescer=self._coalescer,
+            shaper=Shaper(world.documents, terms.sources, terms.target.tokens, around.clock, terms.offload),
+            target=terms.target,
+            embed=EmbedStep(papers.store, world.embedder),
+            publisher=Publisher(papers.store, self._leadership, around.meter),
+            undertaker=Undertaker(papers.letters, self._leadership, around),
+        )
+        runner = Runner(steps, papers.store, around)
+        pumps = [runner.pump() for _ in range(PUMPS)]
+        return _start(group, duties.keep_checkpoint(), duties.keep_lease(), *pumps)
+
+    async def _scan_for_ever(self, desk: Desk) -> None:
+        scanner = Scanner(self._world.documents, self._world.papers.store, desk, self._around)
+        while True:
+            job = await self._book.next()
+
+            async def keep(scan: Scan) -> None:
+                await self._around.persist("database", lambda: self._book.keep(job, scan))  # noqa: B023 - of this turn
+                self._watch(scan)
+
+            try:
+                scan = await scanner.run(job.scan, keep)
+                await self._around.persist("database", lambda: self._book.finish(job, scan))  # noqa: B023 - of this turn
+            except ScanVoid:
+                continue  # the source is wanted anew; `next` knows
+            self._watch(job.scan)
+            self._around.health.scans_pending(self._book.pending)
+
+    async def _drain(self) -> None:
+        """Give what is on its way its outcome, as far as the time allows; the rest is read again by the next start."""
+        try:
+            async with asyncio.timeout(self._terms.drain):
+                await self._coalescer.drained()
+        except TimeoutError:
+            self._around.health.pause("drain", f"{self._coalescer.unsettled} changes are left to the next start")
+
+
+def _start(group: asyncio.TaskGroup, *duties: Coroutine[object, object, None]) -> list[asyncio.Task[None]]:
+    return [group.create_task(duty, name=duty.__qualname__) for duty in duties]
+
+
+def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()

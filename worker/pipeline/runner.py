@@ -81,9 +81,7 @@ class Runner:
                 self._around.meter.odd(found.key.source, oddity)
         return deltas
 
-    async def _store_all(
-        self, deltas: Sequence[Delta], states: Mapping[DocKey, DocState]
-    ) -> Mapping[DocKey, Outcome]:
+    async def _store_all(self, deltas: Sequence[Delta], states: Mapping[DocKey, DocState]) -> Mapping[DocKey, Outcome]:
         outcomes: dict[DocKey, Outcome] = {}
         publications, failed = await self._around.persist("database", lambda: self._steps.embed.embed(deltas))
         await self._around.probe.reached("embedded")
@@ -97,7 +95,7 @@ class Runner:
         return outcomes
 
     def _count(self, works: Sequence[Work], outcomes: Mapping[DocKey, Outcome]) -> None:
-        """Every change has one outcome: the newest of a document gets the document's, those before it were superseded."""
+        """Give every change one outcome: the newest of a document gets the document's, the others were superseded."""
         now = self._around.clock.now()
         for work in works:
             for received in work.received[:-1]:

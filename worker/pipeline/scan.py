@@ -50,31 +50,26 @@ class Scanner:
         await keep(scan)
         scan = await self._look_at_all(scan, keep)
         await self._around.probe.reached("scanned")
-        await self._sweep(scan.source)
+        await self._sweep(scan)
         await self._around.probe.reached("swept")
         return replace(scan, after=None, finished_at=self._around.clock.now())
 
     async def _look_at_all(self, scan: Scan, keep: Callable[[Scan], Awaitable[None]]) -> Scan:
-        flight = _Flight(scan.after, self._around)
-        after, kept_at = scan.after, self._around.clock.monotonic()
+        flight = _Flight(scan, self._around, keep)
+        after = scan.after
         while page := await self._page(scan.source, after):
             for key in page:
                 await flight.put(key, self._outlet)
             after = page[-1]
-            scan = replace(scan, after=flight.watermark.low, seen=scan.seen + len(page))
-            if self._around.clock.monotonic() - kept_at >= KEEP_EVERY:
-                await keep(scan)
-                kept_at = self._around.clock.monotonic()
         await flight.landed()
-        scan = replace(scan, after=after)
-        await keep(scan)
-        return scan
+        await keep(flight.scan)
+        return flight.scan
 
-    async def _sweep(self, source: str) -> None:
-        flight = _Flight(None, self._around)
+    async def _sweep(self, scan: Scan) -> None:
+        flight = _Flight(scan, self._around, keep=None)
         after: str | None = None
-        while stored := await self._stored(source, after):
-            for key in await self._absent(source, stored):
+        while stored := await self._stored(scan.source, after):
+            for key in await self._absent(scan.source, stored):
                 await flight.put(key, self._outlet)
             after = str(stored[-1])
         await flight.landed()
@@ -92,25 +87,38 @@ class Scanner:
 class _Flight:
     """What a scan has put out and not got back yet; at most AHEAD of it."""
 
-    def __init__(self, low: DocKey | None, around: Around) -> None:
-        self.watermark: Watermark[DocKey] = Watermark(low)
+    def __init__(self, scan: Scan, around: Around, keep: Callable[[Scan], Awaitable[None]] | None) -> None:
+        self._start = scan
         self._around = around
+        self._keep = keep
+        self._kept_at = around.clock.monotonic()
+        self._watermark: Watermark[DocKey] = Watermark(scan.after)
+        self._landed = 0
         self._moved = asyncio.Event()
 
+    @property
+    def scan(self) -> Scan:
+        """The scan as far as it is durable."""
+        return replace(self._start, after=self._watermark.low, seen=self._start.seen + self._landed)
+
     async def put(self, key: DocKey, outlet: Outlet) -> None:
-        await self._until(lambda: self.watermark.waiting < AHEAD)
-        ticket = self.watermark.open(key, self._around.clock.monotonic())
+        await self._until(lambda: self._watermark.waiting < AHEAD)
+        ticket = self._watermark.open(key, self._around.clock.monotonic())
 
         def settled() -> None:
-            self.watermark.close(ticket)
+            self._watermark.close(ticket)
+            self._landed += 1
             self._moved.set()
 
         await outlet.look(Change(key, "scan"), settled)
 
     async def landed(self) -> None:
-        await self._until(lambda: self.watermark.waiting == 0)
+        await self._until(lambda: self._watermark.waiting == 0)
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         while not holds():
             self._moved.clear()
             await self._moved.wait()
+            if self._keep is not None and self._around.clock.monotonic() - self._kept_at >= KEEP_EVERY:
+                await self._keep(self.scan)
+                self._kept_at = self._around.clock.monotonic()

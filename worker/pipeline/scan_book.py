@@ -1,12 +1,13 @@
 """The book of scans: which sources must be scanned, stored before anyone relies on it.
 
-A source may be wanted again while it is being scanned (its collection was dropped meanwhile, say): the scan under way is
-then void, and a new one starts from the beginning. Nothing that a void scan wants to store is stored.
+A source may be wanted again while it is being scanned (its collection was dropped meanwhile, say): the scan under way
+is then void, and a new one starts from the beginning. Nothing that a void scan wants to store is stored.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from worker.errors import KnowledgeError
 from worker.model import Leadership, Scan
@@ -33,6 +34,7 @@ class ScanBook:
         self._shapes = shapes
         self._leadership = leadership
         self._open: dict[str, Job] = {}
+        self._finished: dict[str, datetime] = {}
         self._turn = asyncio.Lock()
         self._changed = asyncio.Condition()
 
@@ -42,7 +44,7 @@ class ScanBook:
         return list(self._open)
 
     async def load(self) -> None:
-        """Take over what is stored: scans not done go on; a source never scanned, or shaped otherwise now, is wanted."""
+        """Take over what is stored: scans not done go on; sources never scanned or shaped otherwise now are wanted."""
         stored = await self._checkpoints.scans()
         for source, shape in self._shapes.items():
             scan = stored.get(source)
@@ -52,6 +54,8 @@ class ScanBook:
                 await self.want([source], "reshaped")
             elif not scan.done:
                 self._open[source] = Job(scan)
+            elif scan.finished_at is not None:
+                self._finished[source] = scan.finished_at
         await self._tell()
 
     async def want(self, sources: Sequence[str], reason: str) -> None:
@@ -85,7 +89,13 @@ class ScanBook:
             job.scan = replace(scan, done=True)
             await self._checkpoints.save_scan(job.scan, self._leadership)
             del self._open[scan.source]
+            if scan.finished_at is not None:
+                self._finished[scan.source] = scan.finished_at
         await self._tell()
+
+    def finished_before(self, moment: datetime) -> Sequence[str]:
+        """Sources whose last scan ended before that moment, and that wait for none now."""
+        return [source for source, finished in self._finished.items() if finished < moment and source not in self._open]
 
     async def done(self, sources: Sequence[str]) -> None:
         """Wait until none of these sources waits for a scan."""

@@ -1,0 +1,148 @@
+"""What a leader does by the clock.
+
+Each duty runs for ever and is a task of its own; one that dies ends the worker.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, cast
+
+from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Request
+from worker.pipeline.around import Around
+from worker.pipeline.desk import Desk
+from worker.pipeline.scan_book import ScanBook
+from worker.ports import Checkpoints, DeadLetters, KnowledgeStore, Lease, Requests
+
+CHECKPOINT_EVERY: Final = 1.0  # seconds: what a kill -9 makes the next start read again
+RENEW_EVERY: Final = 3.0  # seconds: a lease is believed for ten without a renewal
+DEBTS_EVERY: Final = 0.5
+EXPIRY_EVERY: Final = 5.0
+REQUESTS_EVERY: Final = 0.5
+RESCAN_CHECK_EVERY: Final = 60.0
+PAGE: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Papers:
+    """The durable side of a leadership."""
+
+    store: KnowledgeStore
+    checkpoints: Checkpoints
+    letters: DeadLetters
+    lease: Lease
+    requests: Requests
+
+
+class Duties:
+    """The duties of one leadership."""
+
+    def __init__(self, papers: Papers, desk: Desk, book: ScanBook, leadership: Leadership, around: Around) -> None:
+        self._papers = papers
+        self._desk = desk
+        self._book = book
+        self._leadership = leadership
+        self._around = around
+        self._saved: Position | None = None
+
+    async def keep_checkpoint(self) -> None:
+        """Store the watermark whenever it moved, and tell how far it is behind."""
+        while True:
+            await self.save_checkpoint()
+            self._around.health.watermark(self._desk.watermark.oldest)
+            self._around.health.scans_pending(self._book.pending)
+            await self._around.clock.sleep(CHECKPOINT_EVERY)
+
+    async def save_checkpoint(self) -> None:
+        """Store the watermark if it moved: everything before it has a durable outcome."""
+        position = self._desk.watermark.low
+        if position is None or position == self._saved:
+            return
+        checkpoint = Checkpoint(position, self._around.clock.now())
+        await self._around.probe.reached("checkpointing")
+        await self._around.persist("database", lambda: self._papers.checkpoints.save(checkpoint, self._leadership))
+        await self._around.probe.reached("checkpointed")
+        self._saved = position
+
+    async def keep_lease(self) -> None:
+        """Renew the lease. Raises FencedOff when another process leads."""
+        while True:
+            await self._around.clock.sleep(RENEW_EVERY)
+            await self._around.persist("database", lambda: self._papers.lease.renew(self._leadership))
+
+    async def pay_debts(self) -> None:
+        """Look again at documents whose neighbour changed its face."""
+        while True:
+            await self.pay_debts_now()
+            await self._around.clock.sleep(DEBTS_EVERY)
+
+    async def pay_debts_now(self) -> None:
+        """Pay every debt there is."""
+        await self._attend_all(lambda: self._papers.store.owing(PAGE), "refresh")
+
+    async def end_what_expires(self) -> None:
+        """Look again at documents whose time is over (an event that ended): nothing else would."""
+        while True:
+            await self._attend_all(lambda: self._papers.store.expired(self._around.clock.now(), PAGE), "expiry")
+            await self._around.clock.sleep(EXPIRY_EVERY)
+
+    async def _attend_all(self, find: Callable[[], Awaitable[Sequence[DocKey]]], origin: Origin) -> None:
+        """Look at what is found until nothing new is; one that stays as it is (a dead letter) is not asked again."""
+        attended: set[DocKey] = set()
+        while fresh := [key for key in await self._around.persist("database", find) if key not in attended]:
+            await self._desk.attend(fresh, origin)
+            attended.update(fresh)
+
+    async def rescan_by_the_clock(self, every: timedelta) -> None:
+        """Scan each source again when its last scan is that old: the safety net under the stream."""
+        while True:
+            due = self._book.finished_before(self._around.clock.now() - every)
+            if due:
+                await self._around.persist("database", lambda: self._book.want(due, "scheduled"))  # noqa: B023 - called before `due` moves
+            await self._around.clock.sleep(RESCAN_CHECK_EVERY)
+
+    async def serve_requests(self) -> None:
+        """Do what commands left to be done, one at a time."""
+        while True:
+            request = await self._around.persist("database", lambda: self._papers.requests.take(self._leadership))
+            if request is None:
+                await self._around.clock.sleep(REQUESTS_EVERY)
+                continue
+            result = await self._perform(request)
+            await self._finish(request, result)
+
+    async def _finish(self, request: Request, result: Mapping[str, object]) -> None:
+        requests, leadership = self._papers.requests, self._leadership
+        await self._around.persist("database", lambda: requests.finish(request, result, leadership))
+
+    async def _perform(self, request: Request) -> Mapping[str, object]:
+        match request.kind:
+            case "backfill":
+                sources = _names(request.arguments.get("sources"))
+                await self._around.persist("database", lambda: self._book.want(sources, "backfill"))
+                await self._book.done(sources)
+                await self.pay_debts_now()
+                return {"sources": list(sources)}
+            case "look":
+                keys = _keys(request.arguments.get("keys"))
+                await self._desk.attend(keys, "repair")
+                await self.pay_debts_now()
+                return {"looked": len(keys)}
+            case "forget":
+                keys = _keys(request.arguments.get("keys"))
+                letters, leadership = self._papers.letters, self._leadership
+                dropped = await self._around.persist("database", lambda: letters.drop(keys, leadership))
+                return {"dropped": dropped}
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(name for name in _rows(value) if isinstance(name, str))
+
+
+def _keys(value: object) -> tuple[DocKey, ...]:
+    rows = (cast("Mapping[str, object]", row) for row in _rows(value) if isinstance(row, dict))
+    return tuple(DocKey.of(str(row["source"]), row["id"]) for row in rows)
+
+
+def _rows(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
