@@ -22,8 +22,10 @@ import gzip
 import hashlib
 import json
 import signal
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from http import HTTPStatus
 from typing import Any, Self
 
@@ -35,6 +37,14 @@ def vector_of(text: str, dimensions: int) -> list[float]:
     seed = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8], "big")
     numbers = np.random.default_rng(seed).standard_normal(dimensions)
     return [float(number) for number in (numbers / np.linalg.norm(numbers)).astype(np.float32)]
+
+
+@cache
+def gzip_bomb() -> bytes:
+    """About 128 KB that unpack to 128 MB of blanks; made piece by piece, so that the maker's own memory stays small."""
+    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    mebibyte = b" " * (1 << 20)
+    return b"".join([*(packer.compress(mebibyte) for _ in range(128)), packer.flush()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,7 @@ class FakeEmbedder:
         self.received: list[Received] = []
         self.texts: list[str] = []
         self.connections = 0
+        self.arrived = asyncio.Event()  # set by every embedding call
         self.close_idle = False  # close each connection after its answer without saying so beforehand
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -155,6 +166,7 @@ class FakeEmbedder:
         call = Received(target, headers, json.loads(body), not target.startswith("/"))
         number = self.calls
         self.received.append(call)
+        self.arrived.set()
         fault = self.script.get(number, self.always)
         if fault is None:
             return await _answer(writer, 200, self._right(call))
@@ -194,7 +206,7 @@ class FakeEmbedder:
             case "gzip":
                 body, headers = gzip.compress(self._right(call)), {"Content-Encoding": "gzip"}
             case "gzip_bomb":
-                body, headers = gzip.compress(b" " * (256 << 20), compresslevel=1), {"Content-Encoding": "gzip"}
+                body, headers = gzip_bomb(), {"Content-Encoding": "gzip"}
             case "poison" if any(fault.word in text for text in call.payload["input"]):
                 status, body = 400, b'{"error":{"code":400,"message":"bad input"}}'
             case "poison" | "slow":
