@@ -33,10 +33,10 @@ _HEARD: Final = (*_STOPPING, signal.SIGHUP)
 
 
 class Stop:
-    """The stop of this process, asked for by signals or by `request`; a context manager in the running event loop.
+    """The stop of this process, asked for by signals or `request`; a context manager inside the running event loop.
 
-    The interpreter's C code writes each signal's number into a pipe, and a thread of ours reads it: that works while the
-    event loop is blocked too. Leaving the context restores the former handlers.
+    The interpreter's C code writes each signal's number into a pipe, and a thread of ours reads it: that works while
+    the event loop is blocked too. Leaving the context restores the former handlers.
     """
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ async def supervise(
         raise
     died = set(others) & done if leading not in done else set[asyncio.Task[None]]()
     codes = [_verdict(task, died=task in died) for task in (leading, *others) if task.done()]
-    return EXIT_BUG if EXIT_BUG in codes else max(codes)
+    return EXIT_BUG if EXIT_BUG in codes else max(codes, default=EXIT_OK)
 
 
 def code_of(error: BaseException) -> int:

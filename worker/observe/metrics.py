@@ -35,7 +35,7 @@ _GAUGES: Final[Mapping[GaugeName, str]] = {
     "leader": "1 when this process holds the lease",
     "ready": "1 when /readyz answers 200",
 }
-_WORD: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,47}")
 
 
 def _nothing() -> float:
