@@ -205,6 +205,21 @@ class StoredChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditedChunk:
+    """A chunk row as an auditor sees it.
+
+    `id` is whatever the row holds, since a row written by hand may hold anything; `owner` is the key of its document as
+    text, None when the row does not say it in our way; `sound` says that the text has its stored hash and the vector
+    its stored width, finite and not zero.
+    """
+
+    id: object
+    source: str
+    owner: str | None
+    sound: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerRow:
     """The ledger's row of a document: the version that is stored, or the tombstone of what was.
 

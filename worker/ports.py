@@ -13,6 +13,7 @@ from bson import Timestamp
 from brain.knowledge.chunk import Vector
 from worker.errors import Poison
 from worker.model import (
+    AuditedChunk,
     Checkpoint,
     DeadLetter,
     DocKey,
@@ -104,6 +105,14 @@ class KnowledgeStore(Protocol):
         """Documents of a source that have chunks or a living ledger row, in the order of their key's text."""
         ...
 
+    def audit(self) -> AsyncIterator[AuditedChunk]:
+        """Every chunk row under the active pin, vectors read and checked."""
+        ...
+
+    async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
+        """Remove chunk rows that no document owns, or that are damaged; how many there were. Raises FencedOff."""
+        ...
+
 
 class Checkpoints(Protocol):
     """Durable positions, majority and journaled.
@@ -132,7 +141,7 @@ class DeadLetters(Protocol):
     """Documents that could not be processed; one row a document."""
 
     async def put(self, letter: DeadLetter, leadership: Leadership) -> None:
-        """Store or replace the letter of its document."""
+        """Store or replace the letter of its document; its debt is forgotten: a retry reads everything anew."""
         ...
 
     async def all(self) -> Sequence[DeadLetter]:

@@ -1,1 +1,1 @@
-"""Questions about the whole: is what is stored what should be stored?"""
+"""Audits of the whole: whether what is stored is what should be stored."""
