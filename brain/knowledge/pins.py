@@ -1,0 +1,54 @@
+"""The active pin's row in `knowledge_pins`: read it, create it, replace it, each in one atomic operation."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pymongo.asynchronous.database import AsyncDatabase
+from pymongo.errors import DuplicateKeyError, PyMongoError
+
+from brain.knowledge.connect import Row
+from brain.knowledge.errors import ConfigurationFault
+from brain.knowledge.mongo_errors import as_knowledge_error
+from brain.knowledge.pin import ACTIVE, PINS, Model, Pin
+
+
+async def active_pin(database: AsyncDatabase[Row]) -> Pin | None:
+    """The active pin, or None where nothing was ever pinned. Raises ConfigurationFault for a row that is no pin."""
+    try:
+        row: Mapping[str, Any] | None = await database[PINS].find_one({"_id": ACTIVE})
+    except PyMongoError as exc:
+        raise as_knowledge_error(exc, "reading the active pin") from exc
+    if row is None:
+        return None
+    try:
+        return Pin.from_row(row)
+    except (KeyError, ValueError) as exc:
+        message = f"the row `{ACTIVE}` of {PINS} is no pin (model, dimensions, collection, index): repair it by hand"
+        raise ConfigurationFault(message) from exc
+
+
+async def ensure_pin(database: AsyncDatabase[Row], model: Model) -> Pin:
+    """The active pin; where there is none, one of this model in the first collection is created.
+
+    Two that create at once get the same answer: the `_id` decides who was first. An existing pin is never changed.
+    """
+    existing = await active_pin(database)
+    if existing is not None:
+        return existing
+    pin = Pin(model.name, model.dimensions)
+    try:
+        await database[PINS].insert_one({"_id": ACTIVE, **pin.as_row()})
+    except DuplicateKeyError:
+        return await ensure_pin(database, model)
+    except PyMongoError as exc:
+        raise as_knowledge_error(exc, "creating the active pin") from exc
+    return pin
+
+
+async def replace_pin(database: AsyncDatabase[Row], expected: Pin, pin: Pin) -> bool:
+    """Make this pin the active one if `expected` still is; whether it was. Other fields of the row stay."""
+    try:
+        result = await database[PINS].update_one({"_id": ACTIVE, **expected.as_row()}, {"$set": pin.as_row()})
+    except PyMongoError as exc:
+        raise as_knowledge_error(exc, "switching the active pin") from exc
+    return result.matched_count == 1
