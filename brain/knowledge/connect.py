@@ -6,18 +6,31 @@ decision 10). Only worker commands start a server; everybody else looks for a li
 
 import json
 import os
-import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from brain.knowledge.errors import ConfigurationFault, Unavailable
+from pymongo import AsyncMongoClient
+from pymongo.asynchronous.database import AsyncDatabase
+from pymongo.errors import ConfigurationError, InvalidURI
 
-if TYPE_CHECKING:
-    from pymongo import AsyncMongoClient
-    from pymongo.asynchronous.database import AsyncDatabase
+from brain.knowledge.errors import ConfigurationFault, Unavailable
+from brain.knowledge.mongo_errors import as_knowledge_error, masked
+
+__all__ = [
+    "DEFAULT_DATA",
+    "SERVER_FILE",
+    "Row",
+    "Target",
+    "as_knowledge_error",
+    "find_target",
+    "live_server",
+    "masked",
+    "open_client",
+    "open_database",
+]
 
 Row = dict[str, Any]
 """A document as the driver decodes it."""
@@ -29,7 +42,6 @@ SELECTION_SECONDS: Final = 5.0  # a primary is there at once or after an electio
 CONNECT_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 1.0
 _LARGEST_SERVER_FILE: Final = 64 * 1024  # bytes
-_CREDENTIALS: Final = re.compile(r"//[^\s/]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +54,6 @@ class Target:
 
     def __repr__(self) -> str:
         return f"Target({masked(self.uri)!r}, {self.database!r}, embedded={self.embedded})"
-
-
-def masked(text: str) -> str:
-    """The text with the credentials of every URL in it replaced."""
-    return _CREDENTIALS.sub("//***@", text)
 
 
 def live_server(data_dir: Path) -> str | None:
@@ -88,14 +95,11 @@ def find_target(uri: str | None, database: str, data_dir: Path | None) -> Target
     return Target(uri, database)
 
 
-def open_client(target: Target, app_name: str = APP_NAME) -> "AsyncMongoClient[Row]":
+def open_client(target: Target, app_name: str = APP_NAME) -> AsyncMongoClient[Row]:
     """A client with the options that everybody needs; connects at the first call. Close it with `await client.close()`.
 
     Raises ConfigurationFault when the URI is none.
     """
-    from pymongo import AsyncMongoClient  # noqa: PLC0415 slow to import, and a usage error needs none of it
-    from pymongo.errors import ConfigurationError, InvalidURI  # noqa: PLC0415 see above
-
     options: dict[str, Any] = {
         "appname": app_name,
         "tz_aware": True,
@@ -114,7 +118,7 @@ def open_client(target: Target, app_name: str = APP_NAME) -> "AsyncMongoClient[R
         raise ConfigurationFault(message) from exc
 
 
-def open_database(target: Target, app_name: str = APP_NAME) -> "AsyncDatabase[Row]":
+def open_database(target: Target, app_name: str = APP_NAME) -> AsyncDatabase[Row]:
     """The database of a target, through a client of its own (`database.client`)."""
     return open_client(target, app_name)[target.database]
 

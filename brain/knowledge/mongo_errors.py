@@ -5,13 +5,13 @@ before they come here. Sources: MongoDB's error code list, and the drivers' retr
 codes that mean "not now".
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from bson.errors import BSONError
 from pymongo import errors
 
-from brain.knowledge.connect import masked
 from brain.knowledge.errors import (
     ConfigurationFault,
     Fatal,
@@ -41,6 +41,12 @@ _NOT_NOW: Final = frozenset(
 _INDEX_MISSING: Final = 27
 _PASSING_LABELS: Final = ("TransientTransactionError", "RetryableWriteError", "SystemOverloadedError")
 _LONGEST_REASON: Final = 160  # characters
+_CREDENTIALS: Final = re.compile(r"//[^\s/]*@")
+
+
+def masked(text: str) -> str:
+    """The text with the credentials of every URL in it replaced."""
+    return _CREDENTIALS.sub("//***@", text)
 
 
 def as_knowledge_error(exc: errors.PyMongoError | BSONError, doing_what: str) -> KnowledgeError:
