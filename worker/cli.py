@@ -1,0 +1,188 @@
+"""The command line: options, help and exit codes; the work is in `worker.commands`.
+
+Exit codes: 0 done, 1 ran to the end and found differences or failures, 64 usage, 70 bug, 75 try again later,
+78 configuration.
+"""
+
+import asyncio
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from worker.commands.where import Where
+from worker.config import SOURCES
+from worker.errors import EXIT_BUG, EXIT_USAGE, KnowledgeError, exit_code
+
+PROGRAM: Final = "trickbook-worker"
+DATA: Final = Path("data")
+INTERRUPTED: Final = 130  # 128 + SIGINT, what a shell expects of a command that Ctrl-C ended
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _everywhere(command: Command) -> Command:
+    """Add the options that every command takes."""
+    folder = click.Path(path_type=Path, file_okay=False)
+    add_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout, nothing else.")
+    add_data = click.option("--data", type=folder, help=f"Folder of the embedded database (default: {DATA}).")
+    add_embedded = click.option("--embedded", is_flag=True, help="Use the embedded database, not ATLAS_URI.")
+    return add_embedded(add_data(add_json(command)))
+
+
+def _where(*, embedded: bool, data: Path | None, as_json: bool) -> Where:
+    return Where(embedded=embedded or data is not None, data=data or DATA, as_json=as_json)
+
+
+_SOURCE = click.option("--source", "sources", multiple=True, type=click.Choice(SOURCES), help="Only this; repeatable.")
+_SAMPLE = click.option(
+    "--sample",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of sample data, loaded into an empty embedded database.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Keep TrickBook's knowledge chunks fresh."""
+
+
+@cli.command()
+@_everywhere
+@_SAMPLE
+def run(sample: Path | None, **where: Any) -> int:
+    """Follow the database and keep the chunks fresh, until stopped."""
+    from worker.commands.run import run as command
+
+    return asyncio.run(command(_where(**where), sample))
+
+
+@cli.command()
+@_everywhere
+@_SAMPLE
+def demo(sample: Path | None, **where: Any) -> int:
+    """Show the whole way of a change, as a story that ends by itself."""
+    from worker.commands.demo import demo as command
+
+    return asyncio.run(command(_where(**where), sample))
+
+
+@cli.command("check-config")
+@_everywhere
+def check_config(**where: Any) -> int:
+    """Check every setting, the database and the port, and say all that is wrong."""
+    from worker.commands.check_config import check_config as command
+
+    return asyncio.run(command(_where(**where)))
+
+
+@cli.command()
+@_everywhere
+@_SOURCE
+def backfill(sources: tuple[str, ...], **where: Any) -> int:
+    """Look at every document once; only what differs is embedded."""
+    from worker.commands.backfill import backfill as command
+
+    return asyncio.run(command(_where(**where), sources))
+
+
+@cli.command()
+@_everywhere
+@_SOURCE
+@click.option("--repair", is_flag=True, help="Mend what differs, through the worker's own pipeline.")
+def verify(sources: tuple[str, ...], *, repair: bool, **where: Any) -> int:
+    """Recompute every chunk's text from the sources and say what differs from what is stored."""
+    from worker.commands.verify import verify as command
+
+    return asyncio.run(command(_where(**where), sources, repair=repair))
+
+
+@cli.command()
+@_everywhere
+def status(**where: Any) -> int:
+    """Say who leads, how far the stream is stored, which scans are done, and how much there is."""
+    from worker.commands.status import status as command
+
+    return asyncio.run(command(_where(**where)))
+
+
+@cli.command("docs-sync")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--site", default="docs", show_default=True, metavar="NAME", help="Name of the site.")
+@click.option("--base-url", default="/docs", show_default=True, help="Where the site's pages start.")
+@click.option("--allow", multiple=True, metavar="GLOB", help="Pages riders may read, relative to PATH; repeatable.")
+@click.option("--prune", is_flag=True, help="Remove pages of this site that are gone from PATH.")
+@click.option("--prune-anyway", is_flag=True, help="Prune even when a large share of the site would go.")
+@click.option("--dry-run", is_flag=True, help="Change nothing, say what would change.")
+@_everywhere
+def docs_sync(path: Path, **options: Any) -> int:
+    """Bring a Docusaurus tree into the docs collection, by hash diff."""
+    from worker.commands.docs_sync import docs_sync as command
+
+    where = _where(**{name: options.pop(name) for name in ("embedded", "data", "as_json")})
+    return asyncio.run(command(where, path, **options))
+
+
+@cli.group("dead-letters")
+def dead_letters() -> None:
+    """Documents that could not be processed."""
+
+
+@dead_letters.command("list")
+@_everywhere
+def list_letters(**where: Any) -> int:
+    """Show them, oldest first."""
+    from worker.commands.dead_letters import list_letters as command
+
+    return asyncio.run(command(_where(**where)))
+
+
+@dead_letters.command("retry")
+@click.argument("keys", nargs=-1)
+@_everywhere
+def retry_letters(keys: tuple[str, ...], **where: Any) -> int:
+    """Look at them again (all, or these KEYS as `list` shows them)."""
+    from worker.commands.dead_letters import retry_letters as command
+
+    return asyncio.run(command(_where(**where), keys))
+
+
+@dead_letters.command("drop")
+@click.argument("keys", nargs=-1, required=True)
+@_everywhere
+def drop_letters(keys: tuple[str, ...], **where: Any) -> int:
+    """Forget these KEYS; the documents stay as they are stored until they change."""
+    from worker.commands.dead_letters import drop_letters as command
+
+    return asyncio.run(command(_where(**where), keys))
+
+
+def main() -> None:
+    """Run the command and end the process with its exit code."""
+    try:
+        code = cli.main(prog_name=PROGRAM, standalone_mode=False)
+    except click.exceptions.Abort:
+        code = INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = EXIT_USAGE
+    except KnowledgeError as error:
+        code = exit_code(error)
+        _tell(error, code)
+    except Exception:  # noqa: BLE001 - the last place: a bug is told whole, with the exit code for it
+        traceback.print_exc()
+        code = EXIT_BUG
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _tell(error: KnowledgeError, code: int) -> None:
+    """Say what is wrong: on stderr for people, and as the one JSON value where JSON was asked for."""
+    if "--json" in sys.argv:
+        row = {"type": type(error).__name__, "message": str(error), "exitCode": code}
+        sys.stdout.write(json.dumps({"ok": False, "error": row}) + "\n")
+    for line in str(error).splitlines():
+        click.echo(f"{PROGRAM}: {line}", err=True)

@@ -1,0 +1,1 @@
+"""The commands, one file each: a settings-and-options value in, an exit code out."""

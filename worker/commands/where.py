@@ -1,0 +1,42 @@
+"""Where a command works, and how it answers: the options that every command takes."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """`--embedded [--data DIR]` and `--json`."""
+
+    embedded: bool
+    data: Path
+    as_json: bool
+
+    @property
+    def people(self) -> bool:
+        """Whether a person reads: a terminal, and not asked for JSON."""
+        return not self.as_json and sys.stderr.isatty()
+
+    def answer(self, value: Mapping[str, object], shown: "Table | str") -> None:
+        """Print the answer on stdout: one JSON value, or what a person reads."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+        else:
+            Console().print(shown)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A table; numbers stand right."""
+    made = Table(title=title, title_justify="left", title_style="bold")
+    for index, column in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
+        made.add_column(column, justify="right" if numeric else "left")
+    for row in rows:
+        made.add_row(*("" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+    return made
