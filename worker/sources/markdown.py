@@ -1,0 +1,176 @@
+"""Markdown by its headings: sections of levels 1 to 3, each with its heading path and its anchor.
+
+A section under SMALL tokens joins the one before it, so that no chunk is a heading and a half sentence; a long one is
+split between blocks with the path repeated. Headings are found by a parser, so a `#` inside code is never one.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from worker.errors import UnreadableDocument
+from worker.sources.anchors import Slugger, explicit_id
+from worker.sources.blocks import blocks_of, inline_text
+from worker.sources.mdx import plain_markdown
+from worker.sources.source import Setting
+from worker.sources.split import MOST_CHARACTERS, Block, tokens_of
+
+SMALL: Final = 64
+"""Tokens; a shorter section joins the one before it."""
+TOP: Final = "(top)"
+"""The part name of the text before the first heading below the title; no anchor can look like it."""
+_DEEPEST: Final = 3
+_MOST_CHARACTERS_A_TOKEN: Final = 16  # a text longer than SMALL times this is not small; it need not be counted
+_LONGEST_NAME: Final = 160
+_CODE_INDENT: Final = 4
+
+# As MDX reads a page: no indented code, no HTML (mdx.py took the tags out; what is left are somebody's words).
+_PARSER: Final = MarkdownIt("commonmark").enable("table").disable(["html_block", "html_inline", "code"])
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A stretch of a page. `path` holds the headings above it, its own last; `anchor` is None at the top of the page."""
+
+    name: str
+    path: tuple[str, ...] = ()
+    anchor: str | None = None
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page in sections; `heading` is its first level-1 heading."""
+
+    heading: str | None
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    level: int
+    text: str
+    anchor: str
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A section while it is read: where it is, and its tokens."""
+
+    above: tuple[_Heading, ...] = ()
+    tokens: list[Token] = field(default_factory=list[Token])
+
+
+def read_page(markdown: str, title: str | None, setting: Setting) -> Page:
+    """The page in sections, small ones joined. Takes scrubbed text without front matter.
+
+    A first heading that says the title again (or any first level-1 heading when there is no title) is not repeated in the
+    paths. Raises UnreadableDocument above MOST_CHARACTERS.
+    """
+    if len(markdown) > MOST_CHARACTERS:
+        raise UnreadableDocument(f"more than {MOST_CHARACTERS} characters of Markdown")
+    source = plain_markdown(markdown)
+    drafts = _drafts(_PARSER.parse(source), source.split("\n"))
+    first = next((heading for draft in drafts for heading in draft.above[-1:] if heading.level == 1), None)
+    titled = first if first is not None and title in (None, "", first.text) else None
+    sections = [_section(draft, titled) for draft in drafts]
+    return Page(first.text if first else None, tuple(_unique(_joined(sections, drafts, setting))))
+
+
+def _drafts(tokens: Sequence[Token], lines: Sequence[str]) -> list[_Draft]:
+    """Cut the tokens at the headings of levels 1 to 3; every heading counts for the numbering of anchors."""
+    slugger = Slugger()
+    drafts = [_Draft()]
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        if token.type != "heading_open":
+            drafts[-1].tokens.append(token)
+            at += 1
+            continue
+        inline = tokens[at + 1]
+        slug_text, given = explicit_id(inline_text(inline, plain=True))
+        text = " ".join(explicit_id(inline_text(inline))[0].split())
+        level = int(token.tag[1])
+        anchor = given or slugger.slug(slug_text)
+        if token.level == 0 and level <= _DEEPEST and not _is_indented(token, lines):
+            above = tuple(heading for heading in drafts[-1].above if heading.level < level)
+            drafts.append(_Draft((*above, _Heading(level, text, anchor))))
+        else:
+            plain = replace_content(inline, text)
+            drafts[-1].tokens += [token, plain, tokens[at + 2]]
+        at += 3
+    return drafts
+
+
+def replace_content(inline: Token, text: str) -> Token:
+    """The inline token with this text and no marks."""
+    return Token("inline", "", 0, map=inline.map, level=inline.level, content=text, children=[])
+
+
+def _is_indented(token: Token, lines: Sequence[str]) -> bool:
+    """Indented by four or more: code in plain Markdown, so not a heading that opens a section."""
+    line = lines[token.map[0]] if token.map and token.map[0] < len(lines) else ""
+    return len(line.expandtabs(_CODE_INDENT)) - len(line.expandtabs(_CODE_INDENT).lstrip(" ")) >= _CODE_INDENT
+
+
+def _section(draft: _Draft, titled: _Heading | None) -> Section:
+    above = tuple(heading for heading in draft.above if heading is not titled)
+    name = "/".join(heading.anchor or "-" for heading in above) or TOP
+    return Section(
+        _short(name),
+        tuple(heading.text for heading in above),
+        above[-1].anchor or None if above else None,
+        tuple(blocks_of(draft.tokens)),
+    )
+
+
+def _joined(sections: Sequence[Section], drafts: Sequence[_Draft], setting: Setting) -> list[Section]:
+    """Small sections appended to the one before them where both fit into one chunk; empty ones only lend their path."""
+    joined: list[Section] = []
+    used = 0
+    for index, section in enumerate(sections):
+        leads = index + 1 < len(sections) and len(drafts[index + 1].above) > len(drafts[index].above)
+        if not section.blocks and (leads or not section.path):
+            continue
+        cost = _cost(section, setting)
+        heading = f"{'#' * drafts[index].above[-1].level} {section.path[-1]}" if section.path else ""
+        together = used + cost + (tokens_of(heading, setting) if cost < SMALL else 0)
+        if joined and cost < SMALL and together <= setting.limit * 2 // 3:  # the head line takes up to a third
+            before = joined[-1]
+            joined[-1] = replace(before, blocks=(*before.blocks, Block(heading), *section.blocks))
+            used = together
+        else:
+            joined.append(section)
+            used = cost
+    return joined
+
+
+def _cost(section: Section, setting: Setting) -> int:
+    """Tokens of the section's text; of a long one only that it is long."""
+    text = "".join(block.glue + block.whole for block in section.blocks)
+    if len(text) > setting.limit * _MOST_CHARACTERS_A_TOKEN:
+        return setting.limit
+    return tokens_of(text, setting)
+
+
+def _short(name: str) -> str:
+    """A part name of bounded length."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[:_LONGEST_NAME]}~{hashlib.sha256(name.encode('utf-8')).hexdigest()[:12]}"
+
+
+def _unique(sections: Sequence[Section]) -> list[Section]:
+    """Explicit ids may repeat; part names must not."""
+    seen: dict[str, int] = {}
+    unique: list[Section] = []
+    for section in sections:
+        seen[section.name] = seen.get(section.name, 0) + 1
+        again = seen[section.name]
+        unique.append(section if again == 1 else replace(section, name=f"{section.name}~again{again}"))
+    return unique

@@ -1,0 +1,25 @@
+"""The kinds of documents that are watched. A new kind is one file beside this one and one line here."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from worker.sources.coaching import Coaching
+from worker.sources.docs import Docs
+from worker.sources.source import Source
+from worker.sources.spots import Spots
+from worker.sources.trickipedia import Trickipedia
+
+_KINDS: Final[tuple[Source, ...]] = (
+    Trickipedia(),
+    Docs(),
+    Coaching(),
+    Spots(),
+)
+
+SOURCES: Final[Mapping[str, Source]] = {source.collection: source for source in _KINDS}
+"""Every kind by the name of its collection."""
+
+
+def source_named(collection: str) -> Source | None:
+    """The kind that lives in this collection, or None."""
+    return SOURCES.get(collection)

@@ -1,0 +1,190 @@
+"""Tricks: one chunk a trick, split by field with the name on every part when it is too long for one.
+
+The text names the neighbours in the progression (prerequisites, next steps) by their current names. Only edges whose
+research status is reviewed or published are shown (domain fact sheet 2.1).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+from brain.knowledge.chunk import Metadata
+from brain.knowledge.sports import canonical_sport
+from worker.model import DocKey, Document, Part, Shaped
+from worker.sources.odd import Fields, document_id, hex_id, is_word
+from worker.sources.parts import FULL, at_most, named, short_title, texts_of
+from worker.sources.source import Setting
+from worker.sources.split import Block
+
+COLLECTION: Final = "trickipedia"
+MOST_EDGES: Final = 40
+"""Neighbours that are named in each list."""
+CATEGORY_SLUGS: Final = {
+    "skateboarding": "skateboarding",
+    "snowboarding": "snowboarding",
+    "surfing": "surfing",
+    "bmx": "bmx",
+    "scooter": "scooter",
+    "rollerblading": "inline-skating",
+    "longboarding": "longboarding",
+}
+"""Sport to the slug of its page on the site (domain fact sheet, section 3); other sports have no page."""
+_SHOWN_STATUS: Final = ("reviewed", "published")
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """One field of the text: its part name, its label, its blocks."""
+
+    name: str
+    label: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """A shown edge of the progression."""
+
+    target: DocKey
+    strength: str
+    reason: str
+    order: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trickipedia:
+    """The canonical trick catalogue."""
+
+    collection: str = COLLECTION
+    chunker_version: int = 1
+
+    def neighbours(self, document: Document) -> Sequence[DocKey]:
+        """The tricks named in the text, each once."""
+        fields = Fields(document)
+        progression = fields.child("progression")
+        edges = chain(_edges(fields, progression, "prerequisites"), _edges(fields, progression, "nextSteps"))
+        return list(dict.fromkeys(edge.target for edge in edges))
+
+    def shape(self, document: Document, setting: Setting) -> Shaped:
+        """Every trick is visible; one without any words says nothing."""
+        fields = Fields(document)
+        name, category = fields.line("name"), fields.line("category")
+        sections = list(_sections(fields, setting, category))
+        refs = tuple(self.neighbours(document))
+        face = _face(fields)
+        if not name:
+            fields.note("no_title")
+            if not sections:
+                return Shaped(refs=refs, face=face, oddities=fields.oddities)
+        metadata = short_title(_metadata(fields, name), fields)
+        head = f"{name or 'A trick'} ({category} trick)" if category else name or "A trick"
+        parts = _parts(head, sections, metadata, setting, fields)
+        return Shaped(at_most(parts), refs, face, None, fields.oddities)
+
+
+def _metadata(fields: Fields, name: str) -> Metadata:
+    slug, page = fields.slug("url"), CATEGORY_SLUGS.get(canonical_sport(fields.line("category")) or "")
+    extra = {"trickName": name[:300], "trickId": hex_id(fields.raw("_id")), "difficulty": fields.label("difficulty")}
+    url = f"/trickipedia/{page}/{slug}" if page and slug else None
+    return Metadata("trick", name or "A trick", fields.sport("category", "sportTypes"), url, extra)
+
+
+def _parts(head: str, sections: Sequence[_Section], metadata: Metadata, setting: Setting, fields: Fields) -> list[Part]:
+    """The trick as one part, or as one part a field where that is too long."""
+    whole: list[Block] = []
+    for section in sections:
+        if section.label:
+            first, *others = section.blocks
+            whole += [Block(f"{section.label}:\n{first.text}"), *others]
+        else:
+            whole += section.blocks
+    texts = texts_of(head, whole, setting, fields)
+    if len(texts) == 1:
+        return named(FULL, texts, metadata)
+    parts: list[Part] = []
+    for section in sections:
+        under = f"{head}: {section.label}" if section.label else head
+        parts += named(section.name, texts_of(under, section.blocks, setting, fields), metadata)
+    return parts
+
+
+def _sections(fields: Fields, setting: Setting, category: str) -> Iterator[_Section]:
+    """The fields that have something to say, in the order in which they are told."""
+    difficulty, progression = fields.line("difficulty"), fields.child("progression")
+    description = [f"Difficulty: {difficulty}"] if difficulty else []
+    description += [text for text in [fields.text("description")] if text]
+    steps = [f"{number}. {step}" for number, step in enumerate(fields.items("steps"), start=1)]
+    aliases = fields.lines("aliases")
+    told = (
+        ("description", "", description, "\n\n"),
+        ("steps", "Steps", steps, "\n"),
+        ("tips", "Tips", _dashed(fields.items("tips")), "\n"),
+        ("mistakes", "Common mistakes", _dashed(fields.items("commonMistakes")), "\n"),
+        ("safety", "Safety", _dashed(fields.items("safety")), "\n"),
+        ("aliases", "Also known as", [", ".join(aliases)] if aliases else [], "\n"),
+        (
+            "prerequisites",
+            "Learn these first",
+            _neighbour_lines(_edges(fields, progression, "prerequisites"), setting, category),
+            "\n",
+        ),
+        (
+            "next-steps",
+            "Next steps after it",
+            _neighbour_lines(_edges(fields, progression, "nextSteps"), setting, category),
+            "\n",
+        ),
+    )
+    for name, label, texts, glue in told:
+        if texts:
+            yield _Section(name, label, [Block(text, glue if at else "\n\n") for at, text in enumerate(texts)])
+
+
+def _dashed(items: Sequence[str]) -> list[str]:
+    return [f"- {item}" for item in items]
+
+
+def _edges(fields: Fields, progression: Fields, kind: str) -> list[_Edge]:
+    """The shown edges of one list by their `order`, each target once, the trick itself never."""
+    own = document_id(fields.raw("_id"))
+    found: dict[DocKey, _Edge] = {}
+    for edge in progression.children(kind):
+        if not any(is_word(edge.child("research").raw("status"), word) for word in _SHOWN_STATUS):
+            continue
+        target = document_id(edge.raw("trickId"))
+        if target is None:
+            fields.note("bad_edge")
+        elif target != own:
+            key = DocKey.of(COLLECTION, target)
+            order = edge.raw("order")
+            place = float(order) if isinstance(order, int | float) and abs(order) < 1e9 else 1e9  # noqa: PLR2004
+            found.setdefault(key, _Edge(key, edge.line("strength"), edge.line("reason"), place))
+    if len(found) > MOST_EDGES:
+        fields.note("too_many_edges")
+    return sorted(found.values(), key=lambda edge: edge.order)[:MOST_EDGES]
+
+
+def _neighbour_lines(edges: Sequence[_Edge], setting: Setting, category: str) -> list[str]:
+    """One line a neighbour that exists: its current name, its sport where that is another one, strength and reason."""
+    lines: list[str] = []
+    for edge in edges:
+        document = setting.neighbours.get(edge.target)
+        if document is None:
+            continue
+        neighbour = Fields(document)
+        name, other = neighbour.line("name")[:300], neighbour.line("category")[:100]
+        if not name:
+            continue
+        remarks = [other] if other and other != category else []
+        remarks += [edge.strength] if edge.strength else []
+        line = f"- {name} ({', '.join(remarks)})" if remarks else f"- {name}"
+        lines.append(f"{line}: {edge.reason}" if edge.reason else line)
+    return lines
+
+
+def _face(fields: Fields) -> str | None:
+    """What the texts and links of other tricks say of this one: name, category, slug; None when it has no name."""
+    silent = Fields({key: fields.raw(key) for key in ("name", "category")})
+    name = silent.line("name")[:300]
+    return "\n".join([name, silent.line("category")[:100], fields.slug("url") or ""]) if name else None
