@@ -1,4 +1,4 @@
-"""Markdown tokens as blocks of readable text: links are their text, images their alternative text, lists keep their marks."""
+"""Markdown tokens as blocks of readable text: links are their text, images their alternative text, lists keep marks."""
 
 import re
 from collections.abc import Iterator, Sequence

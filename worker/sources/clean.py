@@ -134,7 +134,7 @@ _UNREAD: Final = (("<!--", "-->"), ("<script", "</script>"), ("<style", "</style
 
 
 def scrub(text: str) -> str:
-    """The text without lone surrogates, control characters and other characters that no reader sees; lines end in \\n."""
+    """The text without lone surrogates, control characters and others that no reader sees; line ends made even."""
     if _SURROGATE.search(text):
         # A pair of surrogates is one character written by a careless encoder; a lone one is nothing.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "")

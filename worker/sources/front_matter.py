@@ -48,28 +48,29 @@ def split_front_matter(text: str) -> FrontMatter:
 
 
 def plain(value: object, depth: int = 0) -> object:
-    """A value as JSON and BSON both hold it: dates as ISO strings, keys as strings, everything else as its text."""
-    if value is None or isinstance(value, bool):
-        return value
+    """A value as JSON and BSON both hold it: dates as ISO strings, keys as strings; what is too deep or odd is None."""
     if isinstance(value, str):
         return scrub(value)
-    if isinstance(value, int):
-        return value if abs(value) < _MOST_INT else str(value)[:100] if value.bit_length() < _MOST_DEPTH * 100 else None
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
     if isinstance(value, datetime | date):
         return value.isoformat()
-    if depth >= _MOST_DEPTH:
-        return None
-    if isinstance(value, Mapping):
-        members = cast("Mapping[object, object]", value)
-        return {scrub(str(key)).replace("\0", ""): plain(item, depth + 1) for key, item in members.items()}
-    if isinstance(value, list | tuple | set):
-        return [plain(item, depth + 1) for item in cast("Sequence[object]", value)]
+    if isinstance(value, Mapping | list | tuple | set):
+        return _plain_members(cast("Mapping[object, object] | Sequence[object]", value), depth)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, int):
+        return value if abs(value) < _MOST_INT else None
     return None
 
 
+def _plain_members(value: Mapping[object, object] | Sequence[object], depth: int) -> object:
+    if depth >= _MOST_DEPTH:
+        return None
+    if isinstance(value, Mapping):
+        return {scrub(str(key)): plain(item, depth + 1) for key, item in value.items()}
+    return [plain(item, depth + 1) for item in value]
+
+
 def is_set(values: Mapping[str, object], name: str) -> bool:
-    """Is this switch on? YAML's true, and the word in any case."""
+    """Whether this switch is on: YAML's true, or the word in any case."""
     value = values.get(name)
     return value is True or (isinstance(value, str) and value.strip().lower() == "true")

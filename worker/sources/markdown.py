@@ -17,10 +17,8 @@ from worker.sources.anchors import Slugger, explicit_id
 from worker.sources.blocks import blocks_of, inline_text
 from worker.sources.mdx import plain_markdown
 from worker.sources.source import Setting
-from worker.sources.split import MOST_CHARACTERS, Block, tokens_of
+from worker.sources.split import MOST_CHARACTERS, SMALL, Block, tokens_of
 
-SMALL: Final = 64
-"""Tokens; a shorter section joins the one before it."""
 TOP: Final = "(top)"
 """The part name of the text before the first heading below the title; no anchor can look like it."""
 _DEEPEST: Final = 3
@@ -34,7 +32,7 @@ _PARSER: Final = MarkdownIt("commonmark").enable("table").disable(["html_block",
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A stretch of a page. `path` holds the headings above it, its own last; `anchor` is None at the top of the page."""
+    """A stretch of a page. `path` holds the headings above it, its own last; `anchor` is None at the top."""
 
     name: str
     path: tuple[str, ...] = ()
@@ -68,17 +66,19 @@ class _Draft:
 def read_page(markdown: str, title: str | None, setting: Setting) -> Page:
     """The page in sections, small ones joined. Takes scrubbed text without front matter.
 
-    A first heading that says the title again (or any first level-1 heading when there is no title) is not repeated in the
-    paths. Raises UnreadableDocument above MOST_CHARACTERS.
+    A first heading that says the title again (or any first level-1 heading when there is no title) is not repeated in
+    the paths. Raises UnreadableDocument above MOST_CHARACTERS.
     """
     if len(markdown) > MOST_CHARACTERS:
-        raise UnreadableDocument(f"more than {MOST_CHARACTERS} characters of Markdown")
+        reason = f"more than {MOST_CHARACTERS} characters of Markdown"
+        raise UnreadableDocument(reason)
     source = plain_markdown(markdown)
     drafts = _drafts(_PARSER.parse(source), source.split("\n"))
     first = next((heading for draft in drafts for heading in draft.above[-1:] if heading.level == 1), None)
     titled = first if first is not None and title in (None, "", first.text) else None
     sections = [_section(draft, titled) for draft in drafts]
-    return Page(first.text if first else None, tuple(_unique(_joined(sections, drafts, setting))))
+    heading = first.text if first else None
+    return Page(heading, tuple(_unique(_joined(sections, drafts, title or heading or "", setting))))
 
 
 def _drafts(tokens: Sequence[Token], lines: Sequence[str]) -> list[_Draft]:
@@ -101,13 +101,13 @@ def _drafts(tokens: Sequence[Token], lines: Sequence[str]) -> list[_Draft]:
             above = tuple(heading for heading in drafts[-1].above if heading.level < level)
             drafts.append(_Draft((*above, _Heading(level, text, anchor))))
         else:
-            plain = replace_content(inline, text)
+            plain = _with_text(inline, text)
             drafts[-1].tokens += [token, plain, tokens[at + 2]]
         at += 3
     return drafts
 
 
-def replace_content(inline: Token, text: str) -> Token:
+def _with_text(inline: Token, text: str) -> Token:
     """The inline token with this text and no marks."""
     return Token("inline", "", 0, map=inline.map, level=inline.level, content=text, children=[])
 
@@ -129,10 +129,10 @@ def _section(draft: _Draft, titled: _Heading | None) -> Section:
     )
 
 
-def _joined(sections: Sequence[Section], drafts: Sequence[_Draft], setting: Setting) -> list[Section]:
+def _joined(sections: Sequence[Section], drafts: Sequence[_Draft], title: str, setting: Setting) -> list[Section]:
     """Small sections appended to the one before them where both fit into one chunk; empty ones only lend their path."""
     joined: list[Section] = []
-    used = 0
+    used = room = 0
     for index, section in enumerate(sections):
         leads = index + 1 < len(sections) and len(drafts[index + 1].above) > len(drafts[index].above)
         if not section.blocks and (leads or not section.path):
@@ -140,13 +140,13 @@ def _joined(sections: Sequence[Section], drafts: Sequence[_Draft], setting: Sett
         cost = _cost(section, setting)
         heading = f"{'#' * drafts[index].above[-1].level} {section.path[-1]}" if section.path else ""
         together = used + cost + (tokens_of(heading, setting) if cost < SMALL else 0)
-        if joined and cost < SMALL and together <= setting.limit * 2 // 3:  # the head line takes up to a third
+        if joined and cost < SMALL and together <= room:
             before = joined[-1]
             joined[-1] = replace(before, blocks=(*before.blocks, Block(heading), *section.blocks))
             used = together
         else:
             joined.append(section)
-            used = cost
+            used, room = cost, setting.limit - tokens_of(" > ".join([title, *section.path]), setting)
     return joined
 
 

@@ -1,8 +1,8 @@
 """Docusaurus pages as plain Markdown: what only MDX understands is dropped or told in words.
 
-Imports, exports and comments go; JSX and HTML tags go and their text stays; admonitions (`:::note Title`) become a line of
-their own; a tab tells its label. Fenced code and code spans are never touched: fences are found first by a real parse,
-so that fences in lists, in quotes and inside tags count too.
+Imports, exports and comments go; JSX and HTML tags go and their text stays; admonitions (`:::note Title`) become a line
+of their own; a tab tells its label. Fenced code and code spans are never touched: fences are found first by a real
+parse, so that fences in lists, in quotes and inside tags count too.
 """
 
 import re
@@ -98,7 +98,7 @@ class _Scanner:
 
     def _handle(self, match: re.Match[str]) -> int:
         """Write what this mark becomes; where to go on."""
-        mark, start, end = match.group(), match.start(), match.end()
+        start, end = match.start(), match.end()
         if match.group("admonition") is not None:
             self._out.append(_admonition(match.group("lead"), match.group("admonition")))
             return end
@@ -107,16 +107,20 @@ class _Scanner:
             return end
         if match.group("esm"):
             return self._esm(start, end)
-        if mark[0] == "`":
+        return self._handle_sign(match.group(), start, end)
+
+    def _handle_sign(self, sign: str, start: int, end: int) -> int:
+        """Likewise for a mark that is told by its first characters."""
+        if sign[0] == "`":
             return self._code_span(start, end)
-        if mark[0] == "<" and mark != "<!--":
-            return self._tag(start)
-        if mark == "<!--":
+        if sign == "<!--":
             return self._comment(start, "<!--", "-->")
-        if mark == "{/*":
+        if sign == "{/*":
             return self._comment(start, "{/*", "*/}")
-        if mark[0] == "\\":
-            self._out.append(mark)
+        if sign[0] == "<":
+            return self._tag(start)
+        if sign[0] == "\\":
+            self._out.append(sign)
         return end
 
     def _comment(self, start: int, opening: str, closing: str) -> int:
@@ -150,9 +154,8 @@ class _Scanner:
     def _esm(self, start: int, end: int) -> int:
         """An import or export statement at the start of a block, dropped up to its end."""
         text = self._text
-        begins = (
-            start == 0 or text[max(0, start - 2) : start] in ("\n\n", "\n") or not text[self._esm_end : start].strip()
-        )
+        before = text[max(0, start - _LONGEST_CODE_SPAN) : start].rstrip(" \t")
+        begins = start == self._esm_end or before.endswith(("\n\n", "-->\n", "*/}\n")) or not before.strip()
         if not begins or not _ESM.match(text, start):
             self._out.append(text[start:end])
             return end
@@ -193,11 +196,11 @@ class _Scanner:
         return end
 
     def _is_markup(self, name: str, start: int) -> bool:
-        """Is this a tag and not somebody's words, such as `Array<string>` or `<your name>`?"""
+        """Whether this is a tag and not somebody's words, such as `Array<string>` or `<your name>`."""
         if name.lower() in INLINE_TAGS or name.lower() in BLOCK_TAGS or name.lower() in ("script", "style"):
             return True
-        before = self._text[start - 1 : start]
-        return not name or ((name[0].isupper() or "." in name) and not before.isalnum())
+        component = not name or name[0].isupper() or "." in name
+        return component and (self._text.startswith("</", start) or not self._text[start - 1 : start].isalnum())
 
     def _tag_end(self, at: int) -> int | None:
         """Past the `>` that ends a tag; braces and quotes in it are skipped. None when it does not end."""

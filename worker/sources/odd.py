@@ -1,7 +1,7 @@
 """Reading fields of any type: sensible text or nothing, never an exception.
 
-Source documents are checked by nobody: any field may be missing, null, a number, an object, HTML, a string where an array
-is expected. `Fields` reads one document and remembers what was odd about it in a closed set of words, for counting.
+Source documents are checked by nobody: any field may be missing, null, a number, an object, HTML, a string where an
+array is expected. `Fields` reads one document and remembers what was odd about it in a closed set of words.
 """
 
 import math
@@ -51,7 +51,7 @@ class Fields:
 
     def __init__(self, document: Mapping[str, object], oddities: set[Oddity] | None = None) -> None:
         self._document = document
-        self._found: set[Oddity] = set() if oddities is None else oddities
+        self._found = set[Oddity]() if oddities is None else oddities
 
     @property
     def oddities(self) -> tuple[Oddity, ...]:
@@ -80,11 +80,17 @@ class Fields:
 
     def items(self, *names: str) -> list[str]:
         """The texts of the first of these lists that has any, blanks dropped."""
-        return next((items for name in names if (items := self._items(self.raw(name)))), [])
+        return next((items for name in names if (items := self._items(self.raw(name)))), list[str]())
 
     def lines(self, *names: str) -> list[str]:
         """Likewise, each on one line and each once."""
         return list(dict.fromkeys(" ".join(item.split()) for item in self.items(*names)))
+
+    def words(self, name: str) -> list[str]:
+        """The words of a field that may be an array or one comma-separated string, each once."""
+        value = self.raw(name)
+        texts = clean(value).split("\n") if isinstance(value, str) else self.lines(name)
+        return list(dict.fromkeys(word for text in texts for part in text.split(",") if (word := part.strip())))
 
     def child(self, name: str) -> "Fields":
         """An object inside the document; an empty one when it is no object."""
@@ -127,7 +133,7 @@ class Fields:
     def sports(self, *names: str) -> list[str]:
         """The sports of a field (a string or an array), canonical where known, each once, in their order."""
         found: dict[str, None] = {}
-        for value in self.lines(*names):
+        for value in next((words for name in names if (words := self.words(name))), list[str]()):
             sport = canonical_sport(value[:LONGEST_LABEL])
             if not is_known(sport):
                 self.note("unknown_sport")
@@ -136,7 +142,7 @@ class Fields:
         return list(found)
 
     def sport(self, *names: str) -> str | None:
-        """The first known sport of these fields, else the first word that stands there, lower-cased; None without any."""
+        """The first known sport of these fields, else the first word that stands there, lower-cased, or None."""
         found = [sport for name in names for sport in self.sports(name)]
         return next(filter(is_known, found), found[0] if found else None)
 
@@ -154,6 +160,8 @@ class Fields:
         return self._nothing("wrong_type")
 
     def _nested(self, value: Mapping[str, object] | Sequence[object], depth: int) -> str:
+        if depth >= MOST_DEPTH:
+            return self._nothing("too_deep")
         if depth >= MOST_DEPTH:
             return self._nothing("too_deep")
         if isinstance(value, Mapping):
@@ -221,12 +229,12 @@ def hex_id(value: object) -> str | None:
 
 
 def name_slug(name: str) -> str | None:
-    """The slug that the site makes of a name: lower case, every run outside a-z0-9 one dash; None when nothing is left."""
+    """The slug that the site makes of a name: lower case, every run outside a-z0-9 one dash; None when empty."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or None
 
 
 def is_word(value: object, word: str) -> bool:
-    """Is the value this word, whatever its case and the spaces around it?"""
+    """Whether the value is this word, whatever its case and the spaces around it."""
     return isinstance(value, str) and value.strip().lower() == word
 
 

@@ -53,12 +53,13 @@ def short_title(metadata: Metadata, fields: Fields) -> Metadata:
 def at_most(parts: Sequence[Part]) -> tuple[Part, ...]:
     """The parts; raises UnreadableDocument when there are more than a document may have."""
     if len(parts) > MOST_PARTS:
-        raise UnreadableDocument(f"more than {MOST_PARTS} chunks")
+        reason = f"more than {MOST_PARTS} chunks"
+        raise UnreadableDocument(reason)
     return tuple(parts)
 
 
 def listing(label: str, items: Sequence[str]) -> list[Block]:
-    """ "Label: a, b, c" as one block, or nothing when there are no items."""
+    """The items after a label, as one block; nothing when there are none."""
     return [Block(f"{label}: {', '.join(items)}", "\n")] if items else []
 
 

@@ -5,6 +5,9 @@ from typing import Final
 
 from worker.sources.coaching import Coaching
 from worker.sources.docs import Docs
+from worker.sources.events import Events
+from worker.sources.films import Films
+from worker.sources.riders import Riders
 from worker.sources.source import Source
 from worker.sources.spots import Spots
 from worker.sources.trickipedia import Trickipedia
@@ -13,7 +16,10 @@ _KINDS: Final[tuple[Source, ...]] = (
     Trickipedia(),
     Docs(),
     Coaching(),
+    Films(),
     Spots(),
+    Events(),
+    Riders(),
 )
 
 SOURCES: Final[Mapping[str, Source]] = {source.collection: source for source in _KINDS}

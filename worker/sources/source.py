@@ -44,5 +44,9 @@ class Source(Protocol):
         ...
 
     def shape(self, document: Document, setting: Setting) -> Shaped:
-        """What the document says now; no parts when it must not be found. Raises nothing for odd values."""
+        """What the document says now; no parts when it must not be found.
+
+        Raises nothing for odd values, with one exception: `worker.errors.UnreadableDocument` for a document that holds
+        more text than `worker.sources.split.MOST_PARTS` chunks can (nothing is cut silently).
+        """
         ...

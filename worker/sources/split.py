@@ -1,7 +1,7 @@
 """Filling chunks: blocks of text under a head line, none above the limit, nothing lost.
 
-Tokens are counted with the pinned model's own tokenizer. A block is counted once while chunks are filled, and a finished
-chunk once more, because the sum of two counts is no promise about the count of the two together.
+Tokens are counted with the pinned model's own tokenizer. A block is counted once while chunks are filled, and a
+finished chunk once more, because the sum of two counts is no promise about the count of the two together.
 """
 
 import re
@@ -16,8 +16,10 @@ MOST_PARTS: Final = 2_000
 """Chunks a document may have; above it the document is dead-lettered instead of filling the collection by itself."""
 MOST_CHARACTERS: Final = 4_000_000
 """Characters a document's text may have: MOST_PARTS chunks of 512 tokens at the usual four characters a token."""
+SMALL: Final = 64
+"""Tokens; a shorter section or field joins the one before it, where both fit."""
 LONGEST_WORD: Final = 512
-"""Characters; a longer run without a space is broken into lines, because tokenizers need quadratic time for one word."""
+"""Characters; a longer run without a space is broken into lines: tokenizers need quadratic time for one word."""
 LONGEST_HEAD: Final = 400
 """Characters of the head line that is repeated on every part."""
 _HEAD_SHARE: Final = 3  # the head takes at most a third of a chunk
@@ -47,7 +49,7 @@ class Block:
 
 
 def has_long_word(text: str) -> bool:
-    """Does the text hold a word that will be broken?"""
+    """Whether the text holds a word that will be broken."""
     return _LONG_WORD.search(text) is not None
 
 
@@ -72,7 +74,8 @@ def fill(head: str, blocks: Iterable[Block], setting: Setting) -> list[str]:
     """
     blocks = [replace(block, text=_even(block.text)) for block in blocks if block.text.strip()]
     if sum(len(block.text) for block in blocks) > MOST_CHARACTERS:
-        raise UnreadableDocument(f"more than {MOST_CHARACTERS} characters of text")
+        reason = f"more than {MOST_CHARACTERS} characters of text"
+        raise UnreadableDocument(reason)
     return _Filler(head, setting).fill(blocks)
 
 
@@ -115,9 +118,11 @@ class _Filler:
             self._finish([replace(group[0], text=front)], texts)
             self._finish([replace(group[0], text=back)], texts)
         else:
-            raise UnreadableDocument(f"one character does not fit into {self._limit} tokens beside its head line")
+            reason = f"one character does not fit into {self._limit} tokens beside its head line"
+            raise UnreadableDocument(reason)
         if len(texts) > MOST_PARTS:
-            raise UnreadableDocument(f"more than {MOST_PARTS} chunks of {self._limit} tokens")
+            reason = f"more than {MOST_PARTS} chunks of {self._limit} tokens"
+            raise UnreadableDocument(reason)
 
     def _pieces(self, block: Block) -> Iterable[tuple[Block, int]]:
         """The block in pieces that fit, each with its cost in tokens."""

@@ -1,6 +1,5 @@
 """Spots: where it is, what for, what it is like. Only approved ones may be found."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,13 +11,12 @@ from worker.sources.odd import Fields, hex_id, name_slug
 from worker.sources.parts import listing, paragraphs, parts_of
 from worker.sources.source import Setting
 
-_TAG_COMMA: Final = re.compile(r"\s*[,\n]\s*")
 _NO_WORDS: Final = ("", "other", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class Spots:
-    """The spots collection; ratings, photos and place caches change often and say nothing here, so they are not read."""
+    """The spots collection. Ratings, photos and place caches change often and say nothing here: they are not read."""
 
     collection: str = "spots"
     chunker_version: int = 1
@@ -38,7 +36,6 @@ class Spots:
         place = ", ".join(filter(None, (fields.line(part) for part in ("city", "state", "country"))))
         kind = _kind(fields)
         sports = fields.sports("sportTypes")
-        tags = list(dict.fromkeys(filter(None, _TAG_COMMA.split(", ".join(fields.items("tags"))))))
         description = fields.text("description")
         if not (name or description):
             return Shaped(oddities=fields.oddities)
@@ -46,7 +43,7 @@ class Spots:
         blocks = [
             *paragraphs(f"{kind.capitalize()} in {place}" if place else kind.capitalize()),
             *listing("Sports", sports),
-            *listing("Features", tags),
+            *listing("Features", fields.words("tags")),
             *listing("Also known as", fields.lines("aliases")),
             *paragraphs(description),
         ]
@@ -56,7 +53,7 @@ class Spots:
 
 
 def _kind(fields: Fields) -> str:
-    """ "skatepark", "street spot" … from `parkType`, else `category`."""
+    """What it is ("skatepark", "street spot") from `parkType`, else `category`."""
     park = fields.line("parkType").replace("_", " ").lower()
     if park not in _NO_WORDS:
         return park

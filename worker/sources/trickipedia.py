@@ -1,5 +1,8 @@
 """Tricks: one chunk a trick, split by field with the name on every part when it is too long for one.
 
+A field under SMALL tokens joins the one before it where both fit, so that no part is a name and three words; a part is
+named after its first field.
+
 The text names the neighbours in the progression (prerequisites, next steps) by their current names. Only edges whose
 research status is reviewed or published are shown (domain fact sheet 2.1).
 """
@@ -15,7 +18,7 @@ from worker.model import DocKey, Document, Part, Shaped
 from worker.sources.odd import Fields, document_id, hex_id, is_word
 from worker.sources.parts import FULL, at_most, named, short_title, texts_of
 from worker.sources.source import Setting
-from worker.sources.split import Block
+from worker.sources.split import SMALL, Block, tokens_of
 
 COLLECTION: Final = "trickipedia"
 MOST_EDGES: Final = 40
@@ -30,6 +33,7 @@ CATEGORY_SLUGS: Final = {
     "longboarding": "longboarding",
 }
 """Sport to the slug of its page on the site (domain fact sheet, section 3); other sports have no page."""
+_MOST_A_TOKEN: Final = 16  # characters; a longer text is not small, so its end need not be counted
 _SHOWN_STATUS: Final = ("reviewed", "published")
 
 
@@ -91,22 +95,41 @@ def _metadata(fields: Fields, name: str) -> Metadata:
 
 
 def _parts(head: str, sections: Sequence[_Section], metadata: Metadata, setting: Setting, fields: Fields) -> list[Part]:
-    """The trick as one part, or as one part a field where that is too long."""
-    whole: list[Block] = []
-    for section in sections:
-        if section.label:
-            first, *others = section.blocks
-            whole += [Block(f"{section.label}:\n{first.text}"), *others]
-        else:
-            whole += section.blocks
-    texts = texts_of(head, whole, setting, fields)
-    if len(texts) == 1:
+    """The trick as one part, or split by field where that is too long."""
+    texts = texts_of(head, _labelled(sections), setting, fields)
+    if len(texts) == 1 or not sections:
         return named(FULL, texts, metadata)
     parts: list[Part] = []
-    for section in sections:
-        under = f"{head}: {section.label}" if section.label else head
-        parts += named(section.name, texts_of(under, section.blocks, setting, fields), metadata)
+    for first, *others in _grouped(head, sections, setting):
+        under = f"{head}: {first.label}" if first.label else head
+        blocks = [*first.blocks, *_labelled(others)]
+        parts += named(first.name, texts_of(under, blocks, setting, fields), metadata)
     return parts
+
+
+def _labelled(sections: Sequence[_Section]) -> list[Block]:
+    """The blocks of these fields, each field's label before its first one."""
+    blocks: list[Block] = []
+    for section in sections:
+        first, *others = section.blocks
+        blocks += [Block(f"{section.label}:\n{first.text}") if section.label else first, *others]
+    return blocks
+
+
+def _grouped(head: str, sections: Sequence[_Section], setting: Setting) -> list[list[_Section]]:
+    """The fields by part: a small one joins the one before it where both fit."""
+    room = setting.limit - tokens_of(f"{head}: {sections[0].label}", setting)
+    groups: list[list[_Section]] = []
+    used = 0
+    for section in sections:
+        cost = tokens_of("\n".join(block.text for block in _labelled([section]))[: room * _MOST_A_TOKEN], setting)
+        if groups and cost < SMALL and used + cost <= room:
+            groups[-1].append(section)
+            used += cost
+        else:
+            groups.append([section])
+            used = cost
+    return groups
 
 
 def _sections(fields: Fields, setting: Setting, category: str) -> Iterator[_Section]:

@@ -1,0 +1,113 @@
+"""Events: what, when, where, for whom. They leave by themselves when they are over.
+
+Upcoming means: `endAt` in the future, or no `endAt` and `startAt` in the future (domain fact sheet 2.13). Dates are
+told in the event's own time zone, because an evening in Los Angeles is the next day in UTC.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from brain.knowledge.chunk import Metadata
+from worker.model import DocKey, Document, Shaped
+from worker.sources.odd import Fields, is_word
+from worker.sources.parts import listing, paragraphs, parts_of
+from worker.sources.source import Setting
+from worker.sources.split import Block
+
+_OVER: Final = ("completed", "cancelled", "canceled")
+_MONTHS: Final = "January February March April May June July August September October November December".split()  # noqa: SIM905 - reads better
+_REGISTRATION: Final = {
+    "open": "open",
+    "invite_only": "by invitation only",
+    "federation_only": "through the federation only",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events collection; the daily ingest rewrites every row, its bookkeeping dates are not read."""
+
+    collection: str = "events"
+    chunker_version: int = 1
+
+    def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
+        """None."""
+        return ()
+
+    def shape(self, document: Document, setting: Setting) -> Shaped:
+        """Visible until `endAt` (else `startAt`) has passed or the status says that it is over."""
+        if any(is_word(document.get("status"), word) for word in _OVER):
+            return Shaped()
+        fields = Fields(document)
+        start, end = fields.date("startAt", "startDate"), fields.date("endAt")
+        expires = end or start
+        if expires is None or expires <= setting.now:
+            return Shaped(oddities=fields.oddities)
+        title, description = fields.line("title", "name"), fields.text("description")
+        if not (title or description):
+            return Shaped(oddities=fields.oddities)
+        if not title:
+            fields.note("no_title")
+        title = title or "An event"
+        slug = fields.slug("slug")
+        sport = fields.sport("sports", "sportTypes")
+        metadata = Metadata("event", title, sport, f"/events/{slug}" if slug else None)
+        blocks = _facts(fields, start, end)
+        blocks += paragraphs(description)
+        parts = parts_of(f"{title} (event)", blocks, metadata, setting, fields)
+        return Shaped(tuple(parts), expires_at=expires, oddities=fields.oddities)
+
+
+def _facts(fields: Fields, start: datetime | None, end: datetime | None) -> list[Block]:
+    """What a rider asks for, one fact a line."""
+    venue = fields.child("venue")
+    place = [venue.line("name"), *(venue.line(part) or fields.line(part) for part in ("city", "region", "country"))]
+    registration = fields.child("participation").raw("registrationStatus")
+    told = _REGISTRATION.get(registration) if isinstance(registration, str) else None
+    organizer = fields.child("organizer").line("name")
+    return [
+        *listing("When", [_when(fields, start, end)]),
+        *listing("Where", list(dict.fromkeys(filter(None, place)))),
+        *listing("Sports", fields.sports("sports") or fields.sports("sportTypes")),
+        *listing("Disciplines", fields.lines("disciplines")),
+        *listing("Kind", fields.lines("eventKinds") or fields.lines("eventType")),
+        *listing("Level", fields.lines("level")),
+        *listing("Registration", [told] if told else []),
+        *listing("Organizer", [organizer] if organizer else []),
+    ]
+
+
+def _when(fields: Fields, start: datetime | None, end: datetime | None) -> str:
+    """The dates, with the time of day unless that is to be announced."""
+    zone = _zone(fields.raw("timezone"))
+    timed = fields.raw("timeTba") is not True
+    first, last = (_told(moment, zone, timed=timed) for moment in (start, end))
+    if first and last and first != last:
+        return f"{first} to {last}"
+    return first or (f"until {last}" if last else "")
+
+
+def _told(moment: datetime | None, zone: tzinfo, *, timed: bool) -> str:
+    """A moment such as "15 May 2027, 17:00 (UTC)", in English whatever the locale."""
+    if moment is None:
+        return ""
+    try:
+        local = moment.astimezone(zone)
+    except OverflowError:
+        local = moment
+    month = _MONTHS[local.month - 1]
+    day = f"{local.day} {month} {local.year}"
+    return f"{day}, {local:%H:%M} ({local.tzinfo})" if timed else day
+
+
+def _zone(name: object) -> tzinfo:
+    """The named time zone; UTC when it is unknown here."""
+    if not isinstance(name, str) or not name.isascii() or not name.isprintable():
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a name that is a folder of the zone database
+        return UTC
