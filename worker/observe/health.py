@@ -6,6 +6,7 @@ leader     ready when every first scan is done, the stream moved within 10 s, no
            without outcome has waited less than 30 s
 """
 
+import logging
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -13,8 +14,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from worker.clock import Clock
+from worker.observe.log import log
 
 Role = Literal["starting", "standby", "leader"]
+
+_logger = logging.getLogger(__name__)
 
 STREAM_SECONDS: Final = 10.0
 WATERMARK_SECONDS: Final = 30.0
@@ -56,16 +60,22 @@ class HealthBoard:
     # --- worker.ports.Health ---
 
     def pause(self, reason: str, detail: str) -> None:
-        """Something delays convergence."""
+        """Something delays convergence; a new reason is logged, a repeated one only kept."""
         text = self._redact(detail)[:LONGEST_REASON]
         with self._lock:
+            known = reason in self._paused
             self._paused[reason] = text
+        if not known:
+            log(_logger, logging.WARNING, "paused", f"{reason}: {text}", reason=reason)
 
     def resume(self, reason: str) -> None:
         """It is over; the clocks that ran meanwhile begin again."""
         with self._lock:
-            if self._paused.pop(reason, None) is not None:
+            known = self._paused.pop(reason, None) is not None
+            if known:
                 self._progress = self._clock.monotonic()
+        if known:
+            log(_logger, logging.INFO, "resumed", f"{reason} is over", reason=reason)
 
     def stream_moved(self) -> None:
         """The stream answered."""

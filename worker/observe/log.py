@@ -36,7 +36,7 @@ _COLOURS: Final = {"DEBUG": "2", "INFO": "36", "WARNING": "33", "ERROR": "31", "
 Scalar = str | int | float | bool | None
 
 
-def log(logger: logging.Logger, level: int, action: str, message: str, **fields: object) -> None:
+def log(logger: logging.Logger, level: int, action: str, message: str, /, **fields: object) -> None:
     """Log with a machine word and fields; an exception goes into `error=…` and is shown with its traceback."""
     if logger.isEnabledFor(level):
         error = fields.pop("error", None)
@@ -64,11 +64,12 @@ def _cut(text: str, longest: int) -> str:
 
 def _fields(record: logging.LogRecord, redact: Redactor) -> dict[str, Scalar]:
     """What was passed as `extra`, in either form, under names that are free."""
-    held: dict[str, object] = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+    held: dict[str, object] = {
+        name: value for name, value in vars(record).items() if name not in _STANDARD and name != "action"
+    }
     packed = held.pop("fields", None)
     if isinstance(packed, Mapping):
         held |= cast("Mapping[str, object]", packed)
-    held.pop("action", None)
     named = ((f"{name}_" if name in _OWN else name, value) for name, value in list(held.items())[:MOST_FIELDS])
     return {name[:100]: _scalar(name, value, redact) for name, value in named}
 
