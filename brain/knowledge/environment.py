@@ -13,8 +13,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from brain.knowledge.errors import ConfigurationFault
 
-_LONGEST_VALUE: Final = 8192  # characters; no setting is longer, and a longer one would only flood a log
-
 
 @dataclass(frozen=True, slots=True)
 class Mistake:

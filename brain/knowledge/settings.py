@@ -226,7 +226,7 @@ class KnowledgeSettings(Settings):
         if local and (find_spec("onnxruntime") is None or find_spec("tokenizers") is None):
             yield Mistake(
                 ("EMBEDDING_PROVIDER",),
-                "EMBEDDING_PROVIDER is local, which is not installed: install the extra `local`, or set it to openrouter.",
+                "EMBEDDING_PROVIDER is local, which is not installed: install the extra `local`, or set openrouter.",
             )
 
     def missing(self, *names: str, environ: Mapping[str, str] | None = None) -> Iterator[Mistake]:
