@@ -5,12 +5,13 @@ Exit codes: 0 done, 1 ran to the end and found differences or failures, 64 usage
 """
 
 import asyncio
+import functools
 import json
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Concatenate, Final, ParamSpec
 
 import click
 
@@ -22,20 +23,28 @@ PROGRAM: Final = "trickbook-worker"
 DATA: Final = Path("data")
 INTERRUPTED: Final = 130  # 128 + SIGINT, what a shell expects of a command that Ctrl-C ended
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Options = ParamSpec("Options")
 
 
-def _everywhere(command: Command) -> Command:
-    """Add the options that every command takes."""
+def _everywhere(command: Callable[Concatenate[Where, Options], int]) -> Callable[..., int]:
+    """Add the options that every command takes; the command gets them as one value."""
+
+    @functools.wraps(command)
+    def placed(
+        embedded: bool,  # noqa: FBT001 - click passes options by name
+        data: Path | None,
+        as_json: bool,  # noqa: FBT001 - likewise
+        *args: Options.args,
+        **options: Options.kwargs,
+    ) -> int:
+        where = Where(embedded=embedded or data is not None, data=data or DATA, as_json=as_json)
+        return command(where, *args, **options)
+
     folder = click.Path(path_type=Path, file_okay=False)
     add_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout, nothing else.")
     add_data = click.option("--data", type=folder, help=f"Folder of the embedded database (default: {DATA}).")
     add_embedded = click.option("--embedded", is_flag=True, help="Use the embedded database, not ATLAS_URI.")
-    return add_embedded(add_data(add_json(command)))
-
-
-def _where(*, embedded: bool, data: Path | None, as_json: bool) -> Where:
-    return Where(embedded=embedded or data is not None, data=data or DATA, as_json=as_json)
+    return add_embedded(add_data(add_json(placed)))
 
 
 _SOURCE = click.option("--source", "sources", multiple=True, type=click.Choice(SOURCES), help="Only this; repeatable.")
@@ -54,60 +63,60 @@ def cli() -> None:
 @cli.command()
 @_everywhere
 @_SAMPLE
-def run(sample: Path | None, **where: Any) -> int:
+def run(where: Where, sample: Path | None) -> int:
     """Follow the database and keep the chunks fresh, until stopped."""
     from worker.commands.run import run as command
 
-    return asyncio.run(command(_where(**where), sample))
+    return asyncio.run(command(where, sample))
 
 
 @cli.command()
 @_everywhere
 @_SAMPLE
-def demo(sample: Path | None, **where: Any) -> int:
+def demo(where: Where, sample: Path | None) -> int:
     """Show the whole way of a change, as a story that ends by itself."""
     from worker.commands.demo import demo as command
 
-    return asyncio.run(command(_where(**where), sample))
+    return asyncio.run(command(where, sample))
 
 
 @cli.command("check-config")
 @_everywhere
-def check_config(**where: Any) -> int:
+def check_config(where: Where) -> int:
     """Check every setting, the database and the port, and say all that is wrong."""
     from worker.commands.check_config import check_config as command
 
-    return asyncio.run(command(_where(**where)))
+    return asyncio.run(command(where))
 
 
 @cli.command()
 @_everywhere
 @_SOURCE
-def backfill(sources: tuple[str, ...], **where: Any) -> int:
+def backfill(where: Where, sources: tuple[str, ...]) -> int:
     """Look at every document once; only what differs is embedded."""
     from worker.commands.backfill import backfill as command
 
-    return asyncio.run(command(_where(**where), sources))
+    return asyncio.run(command(where, sources))
 
 
 @cli.command()
 @_everywhere
 @_SOURCE
 @click.option("--repair", is_flag=True, help="Mend what differs, through the worker's own pipeline.")
-def verify(sources: tuple[str, ...], *, repair: bool, **where: Any) -> int:
+def verify(where: Where, sources: tuple[str, ...], *, repair: bool) -> int:
     """Recompute every chunk's text from the sources and say what differs from what is stored."""
     from worker.commands.verify import verify as command
 
-    return asyncio.run(command(_where(**where), sources, repair=repair))
+    return asyncio.run(command(where, sources, repair=repair))
 
 
 @cli.command()
 @_everywhere
-def status(**where: Any) -> int:
+def status(where: Where) -> int:
     """Say who leads, how far the stream is stored, which scans are done, and how much there is."""
     from worker.commands.status import status as command
 
-    return asyncio.run(command(_where(**where)))
+    return asyncio.run(command(where))
 
 
 @cli.command("docs-sync")
@@ -119,12 +128,23 @@ def status(**where: Any) -> int:
 @click.option("--prune-anyway", is_flag=True, help="Prune even when a large share of the site would go.")
 @click.option("--dry-run", is_flag=True, help="Change nothing, say what would change.")
 @_everywhere
-def docs_sync(path: Path, **options: Any) -> int:
+def docs_sync(  # noqa: PLR0913 - one parameter an option
+    where: Where,
+    path: Path,
+    *,
+    site: str,
+    base_url: str,
+    allow: tuple[str, ...],
+    prune: bool,
+    prune_anyway: bool,
+    dry_run: bool,
+) -> int:
     """Bring a Docusaurus tree into the docs collection, by hash diff."""
+    from worker.commands.docs_sync import Order
     from worker.commands.docs_sync import docs_sync as command
 
-    where = _where(**{name: options.pop(name) for name in ("embedded", "data", "as_json")})
-    return asyncio.run(command(where, path, **options))
+    order = Order(path, site, base_url, allow, prune=prune, prune_anyway=prune_anyway, dry_run=dry_run)
+    return asyncio.run(command(where, order))
 
 
 @cli.group("dead-letters")
@@ -134,31 +154,31 @@ def dead_letters() -> None:
 
 @dead_letters.command("list")
 @_everywhere
-def list_letters(**where: Any) -> int:
+def list_letters(where: Where) -> int:
     """Show them, oldest first."""
     from worker.commands.dead_letters import list_letters as command
 
-    return asyncio.run(command(_where(**where)))
+    return asyncio.run(command(where))
 
 
 @dead_letters.command("retry")
 @click.argument("keys", nargs=-1)
 @_everywhere
-def retry_letters(keys: tuple[str, ...], **where: Any) -> int:
+def retry_letters(where: Where, keys: tuple[str, ...]) -> int:
     """Look at them again (all, or these KEYS as `list` shows them)."""
     from worker.commands.dead_letters import retry_letters as command
 
-    return asyncio.run(command(_where(**where), keys))
+    return asyncio.run(command(where, keys))
 
 
 @dead_letters.command("drop")
 @click.argument("keys", nargs=-1, required=True)
 @_everywhere
-def drop_letters(keys: tuple[str, ...], **where: Any) -> int:
+def drop_letters(where: Where, keys: tuple[str, ...]) -> int:
     """Forget these KEYS; the documents stay as they are stored until they change."""
     from worker.commands.dead_letters import drop_letters as command
 
-    return asyncio.run(command(_where(**where), keys))
+    return asyncio.run(command(where, keys))
 
 
 def main() -> None:

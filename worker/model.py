@@ -350,8 +350,8 @@ class Leadership:
 class Request:
     """A piece of work that a command left for the leader.
 
-    `backfill` {sources}: scan them; `look` {keys: [{source, id}]}: look at these documents again; `forget` {keys}: drop
-    their dead letters.
+    `backfill` {sources}: scan them; `look` {keys: [{source, id}], discard: [chunk ids]}: remove these chunk rows, then
+    look at these documents again; `forget` {keys}: drop their dead letters.
     """
 
     id: str

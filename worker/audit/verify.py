@@ -30,6 +30,9 @@ class Suspects:
     documents: Mapping[DocKey, Counter[Kind]] = field(default_factory=dict[DocKey, Counter[Kind]])
     rows: Mapping[object, tuple[str, Kind]] = field(default_factory=dict[object, tuple[str, Kind]])
 
+    def __bool__(self) -> bool:
+        return bool(self.documents or self.rows)
+
     def count(self, source: str | None = None) -> Counter[Kind]:
         """How many chunks differ, by kind, in one source or in all."""
         total: Counter[Kind] = Counter()
@@ -69,7 +72,7 @@ class Auditor:
         keys = list(suspects.documents)
         for start in range(0, len(keys), PAGE):
             found.update(await self._differences(keys[start : start + PAGE]))
-        rows = await self._rows(sources) if suspects.rows else {}
+        rows: Mapping[object, tuple[str, Kind]] = await self._rows(sources) if suspects.rows else {}
         return Suspects(found, {id_: what for id_, what in rows.items() if id_ in suspects.rows})
 
     async def _rows(self, sources: Sequence[str]) -> Mapping[object, tuple[str, Kind]]:
@@ -140,7 +143,7 @@ async def settle(
 ) -> Suspects:
     """Look at suspects again, once a second, until none is left or the time is over; what is left differs."""
     deadline = clock.monotonic() + seconds
-    while (suspects.documents or suspects.rows) and clock.monotonic() < deadline:
+    while suspects and clock.monotonic() < deadline:
         await clock.sleep(1.0)
         suspects = await auditor.again(suspects, sources)
     return suspects

@@ -74,6 +74,7 @@ class BatchingEmbedder:
         self._queue: list[_Waiting] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._malformed = 0
+        self.texts_embedded = 0
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector | Poison]:
         """Embed each text; waits through an outage. Raises Fatal when nothing will work until a person acts."""
@@ -137,22 +138,28 @@ class BatchingEmbedder:
                 _resolve(waiting.result, vector)
 
     async def _send(self, batch: Sequence[_Waiting]) -> Embedded:
-        """One request, sent until it is answered. Raises Poison or Fatal."""
+        """One request, sent until it is answered or patience ends. Raises Poison, Fatal, or the last Retryable."""
         texts = [waiting.text for waiting in batch]
         tokens = sum(waiting.tokens for waiting in batch)
+        began = self._around.clock.monotonic()
         while True:
             async with self._slots, self._breaker.permit():
                 await self._keep_rate(tokens)
                 try:
                     embedded = await self._client.embed(texts)
                 except Retryable as error:
+                    if self._around.spent(began):
+                        raise
                     self._count_failure(error)
                 except Refused as error:
+                    if self._around.patience is not None:
+                        raise
                     self._around.meter.embedded("refused")
                     self._around.health.pause("embedding_refused", str(error))
                     self._breaker.hold(REFUSED_WAIT)
                 else:
                     self._count_success(embedded)
+                    self.texts_embedded += len(texts)
                     return embedded
 
     def _count_failure(self, error: Retryable) -> None:

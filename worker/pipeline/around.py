@@ -22,27 +22,39 @@ class NoProbe:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The surroundings of the pipeline."""
+    """The surroundings of the pipeline.
+
+    `patience` is how many seconds a command waits through an outage before it gives up; None, for the daemon, is for
+    ever.
+    """
 
     clock: Clock
     meter: Meter
     health: Health
     probe: Probe
     rng: Random
+    patience: float | None = None
 
     async def persist(self, reason: str, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Try until it works, however long; while it does not, `reason` pauses readiness.
+        """Try until it works, or patience ends; while it does not work, `reason` pauses readiness.
 
-        Only what is not Retryable comes out.
+        Raises what is not Retryable at once, and the last Retryable when patience ends.
         """
         backoff = Backoff(self.rng)
+        began = self.clock.monotonic()
         while True:
             try:
                 result = await attempt()
             except Retryable as error:
+                if self.spent(began):
+                    raise
                 self.health.pause(reason, str(error))
                 await self.clock.sleep(error.retry_after or backoff.next())
             else:
                 if backoff.failures:
                     self.health.resume(reason)
                 return result
+
+    def spent(self, began: float) -> bool:
+        """Whether patience has ended for something that began at that monotonic time."""
+        return self.patience is not None and self.clock.monotonic() - began >= self.patience

@@ -125,6 +125,9 @@ class Duties:
                 return {"sources": list(sources)}
             case "look":
                 keys = _keys(request.arguments.get("keys"))
+                if rows := _rows(request.arguments.get("discard")):
+                    store, leadership = self._papers.store, self._leadership
+                    await self._around.persist("database", lambda: store.discard(rows, leadership))
                 await self._desk.attend(keys, "repair")
                 await self.pay_debts_now()
                 return {"looked": len(keys)}

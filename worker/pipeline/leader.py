@@ -124,9 +124,21 @@ class Leader:
 
         await self._once(work)
 
-    async def look(self, keys: Sequence[DocKey], origin: Origin) -> None:
-        """Look at these documents once, without the stream, and end."""
-        await self._once(lambda desk: desk.attend(keys, origin))
+    async def look(self, keys: Sequence[DocKey], origin: Origin, discard: Sequence[object] = ()) -> None:
+        """Remove the chunk rows `discard`, look at these documents once, without the stream, and end."""
+
+        async def work(desk: Desk) -> None:
+            if discard:
+                store, leadership = self._world.papers.store, self._leadership
+                await self._around.persist("database", lambda: store.discard(discard, leadership))
+            await desk.attend(keys, origin)
+
+        await self._once(work)
+
+    async def forget(self, keys: Sequence[DocKey]) -> None:
+        """Drop the dead letters of these documents."""
+        letters, leadership = self._world.papers.letters, self._leadership
+        await self._around.persist("database", lambda: letters.drop(keys, leadership))
 
     async def _once(self, work: Callable[[Desk], Awaitable[None]]) -> None:
         position = await self._begin()

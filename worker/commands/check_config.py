@@ -1,0 +1,58 @@
+"""`check-config`: every setting, the database, the pin and the port, before anything is started."""
+
+import os
+import socket
+from contextlib import closing
+
+from brain.knowledge.settings import load
+from worker.app import opened
+from worker.commands.where import Where
+from worker.config import PREFIX, WorkerSettings, warnings
+from worker.errors import EXIT_OK, ConfigurationFault
+
+
+async def check_config(where: Where) -> int:
+    """Say that all is well, with what would be used; raises KnowledgeError with every mistake that was found.
+
+    Mistakes of settings come first and without any network; then the database (75 when it does not answer), its
+    topology and privileges, the pin, and the port.
+    """
+    settings = load(WorkerSettings, os.environ, PREFIX, embedded=where.embedded)
+    async with opened(where.embedded, where.data) as app:
+        led = await app.lease_holder() is not None
+        pin, uri = app.pin, app.shown_uri
+    if not led:  # beside a running worker the port is taken, and rightly
+        _check_port(settings)
+    said = warnings(settings, os.environ)
+    report = {
+        "ok": True,
+        "warnings": list(said),
+        "database": {"uri": uri, "name": settings.atlas_db, "driver": settings.mongo_driver},
+        "embedding": {"provider": settings.embedding_provider, **pin.as_row()},
+        "sources": list(settings.sources),
+        "metrics": f"http://{settings.metrics_host}:{settings.metrics_port}/metrics",
+    }
+    lines = [
+        "All is well.",
+        f"database   {uri}, {settings.atlas_db}, by {settings.mongo_driver}",
+        f"embedding  {settings.embedding_provider}, {pin.model} ({pin.dimensions})",
+        f"sources    {', '.join(settings.sources)}",
+        f"metrics    {report['metrics']}",
+        *(f"warning: {sentence}" for sentence in said),
+    ]
+    where.answer(report, "\n".join(lines))
+    return EXIT_OK
+
+
+def _check_port(settings: WorkerSettings) -> None:
+    family = socket.AF_INET6 if ":" in settings.metrics_host else socket.AF_INET
+    with closing(socket.socket(family, socket.SOCK_STREAM)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.metrics_host, settings.metrics_port))
+        except OSError as error:
+            message = (
+                f"WORKER_METRICS_PORT: port {settings.metrics_port} on {settings.metrics_host} cannot be had "
+                f"({error.strerror}): stop what holds it, or choose another."
+            )
+            raise ConfigurationFault(message) from error

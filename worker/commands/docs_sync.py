@@ -1,0 +1,1 @@
+"""`docs-sync`: bring a Docusaurus tree into the `docs` collection."""

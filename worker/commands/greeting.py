@@ -1,0 +1,49 @@
+"""What `run` tells a person: what happens here, and what to try next."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.panel import Panel
+
+from worker.app import App
+from worker.commands.where import Where
+from worker.mongo.sample_writer import SampleWriter
+from worker.sample import read_sample
+
+
+async def greet(app: App, where: Where, sample: Path | None, port: int) -> None:
+    """Load the sample into an empty embedded database, and say where everything is.
+
+    Nothing is said where no person reads: under a supervisor the log tells.
+    """
+    loaded = 0
+    if sample is not None and app.server is not None:
+        writer = SampleWriter(app.server, app.database)
+        loaded = await writer.fill_if_empty(read_sample(sample))
+    if not where.people:
+        return
+    Console(stderr=True).print(Panel(_words(app, where, port, loaded), title="TrickBook worker", expand=False))
+
+
+def _words(app: App, where: Where, port: int, loaded: int) -> str:
+    settings = app.settings
+    at = f" --embedded --data {where.data}" if where.embedded else ""
+    lines = [
+        f"database  {app.shown_uri}, {settings.atlas_db}" + (f" ({loaded:,} sample rows loaded)" if loaded else ""),
+        f"model     {app.pin.model} ({app.pin.dimensions}), {settings.embedding_provider}",
+        f"status    http://{settings.metrics_host}:{port}/  metrics /metrics, readiness /readyz",
+        "",
+        "Every change of a watched collection becomes a fresh chunk about a second later. Try, in another terminal:",
+    ]
+    if where.embedded:
+        edit = (
+            f"import pymongo; pymongo.MongoClient('{app.shown_uri}')['{settings.atlas_db}'].trickipedia.update_one("
+            "{'name': 'Kickflip'}, {'$set': {'description': 'Flick it like a marmalade sandwich.'}})"
+        )
+        lines += [
+            f'  .venv/bin/python -m brain search "how do I flip the board" --sport skateboarding{at}',
+            f'  .venv/bin/python -c "{edit}"',
+            f'  .venv/bin/python -m brain search "marmalade sandwich"{at}',
+        ]
+    lines += [f"  .venv/bin/python -m worker {command}{at}" for command in ("status", "verify")]
+    return "\n".join([*lines, "", "Ctrl-C ends it; the next start goes on where it was."])

@@ -1,0 +1,50 @@
+"""How a command that writes does its work: it leads when nobody does, else it leaves a request to the leader."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from worker.app import App
+from worker.errors import Unavailable
+from worker.model import Scan
+from worker.pipeline.leader import Leader
+
+POLL: Final = 0.2  # seconds
+PATIENCE: Final = 30.0
+"""Seconds that a request may lie untouched: a living leader takes it within one."""
+
+
+async def hand_over(
+    app: App,
+    kind: str,
+    arguments: Mapping[str, object],
+    lead: Callable[[Leader], Awaitable[None]],
+    watch: Callable[[Scan], None] = lambda _scan: None,
+) -> None:
+    """Do the work under the lease if it is free, else leave a request and wait until it is done.
+
+    Raises Unavailable when the leader does not take the request.
+    """
+    lease = app.world.papers.lease
+    leadership = await lease.acquire()
+    if leadership is None:
+        await _request(app, kind, arguments)
+        return
+    try:
+        await lead(app.leader(leadership, watch))
+    finally:
+        await lease.release(leadership)
+
+
+async def _request(app: App, kind: str, arguments: Mapping[str, object]) -> None:
+    requests = app.world.papers.requests
+    request_id = await requests.submit(kind, arguments)
+    waited = 0.0
+    while await requests.result(request_id) is None:
+        waited = 0.0 if await requests.begun(request_id) else waited + POLL
+        if waited > PATIENCE:
+            message = (
+                "the worker that holds the lease does not take requests: look at its log, or stop it and try again"
+            )
+            raise Unavailable(message)
+        await asyncio.sleep(POLL)

@@ -1,0 +1,119 @@
+"""`run`: follow the database and keep the chunks fresh, until stopped."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Final, TypeVar
+
+from brain.knowledge.settings import load
+from worker.app import App, Connection, compose, connect
+from worker.clock import SystemClock
+from worker.commands.greeting import greet
+from worker.commands.where import Where
+from worker.config import PREFIX, WorkerSettings, warnings
+from worker.lifecycle import Notifier, Stop, beat, supervise
+from worker.model import Leadership
+from worker.observe.health import HealthBoard, Heartbeat
+from worker.observe.http import StatusServer
+from worker.observe.log import configure, log
+from worker.observe.metrics import PrometheusMeter
+from worker.observe.pages import StatusPages
+from worker.observe.redact import Redactor
+from worker.pipeline.around import Around, NoProbe
+
+T = TypeVar("T")
+
+STAND_BY: Final = 1.0  # seconds between two looks at the lease
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What `run` was asked for: where, with which sample data, and on which port it answers."""
+
+    where: Where
+    sample: Path | None
+    port: int
+
+
+async def run(where: Where, sample: Path | None) -> int:
+    """Run until a signal; the exit code says why it ended."""
+    settings = load(WorkerSettings, os.environ, PREFIX, embedded=where.embedded)
+    clock = SystemClock()
+    meter = PrometheusMeter(settings.sources)
+    board = HealthBoard(clock, Redactor(settings.secret_values()))
+    heartbeat = Heartbeat(clock)
+    around = Around(clock, meter, board, NoProbe(), Random())  # noqa: S311 - jitter, not secrets
+    notifier = Notifier(os.environ)
+    _wire(meter, board)
+    with (
+        configure(settings.log_level, secrets=settings.secret_values()) as pipe,
+        Stop() as stop,
+        StatusServer(StatusPages(meter, board, heartbeat), settings.metrics_host, settings.metrics_port) as server,
+    ):
+        meter.read_log_drops(lambda: pipe.dropped)
+        for sentence in warnings(settings, os.environ):
+            log(_logger, logging.WARNING, "configuration_warning", sentence)
+        notifier.ready()
+        async with connect(settings, where.embedded, where.data) as connection:
+            start = Start(where, sample, server.port)
+            code = await supervise(
+                _serve(connection, around, stop, start),
+                {"heartbeat": beat(heartbeat, notifier, board.moving, clock)},
+                stop,
+                settings.drain_seconds,
+            )
+            notifier.stopping()
+        log(_logger, logging.INFO, "stopped", "the worker has stopped", exit_code=code)
+        return code
+
+
+def _wire(meter: PrometheusMeter, board: HealthBoard) -> None:
+    meter.read_gauge("watermark_age_seconds", board.watermark_age)
+    meter.read_gauge("leader", lambda: float(board.leads()))
+    meter.read_gauge("ready", lambda: float(board.snapshot().ready))
+
+
+async def _serve(connection: Connection, around: Around, stop: Stop, start: Start) -> None:
+    """Connect, wait for the lease, lead; returns when drained after a stop."""
+    requested = stop.requested
+    app = await _unless(requested, around.persist("database", lambda: compose(connection, around)))
+    if app is None:
+        return
+    await greet(app, start.where, start.sample, start.port)
+    leadership = await _unless(requested, _stand_by(app, around))
+    if leadership is None:
+        return
+    log(_logger, logging.INFO, "leading", "this process leads", epoch=leadership.epoch)
+    around.health.role("leader")
+    try:
+        await app.leader(leadership).serve(requested)
+    finally:
+        await app.release(leadership)
+    log(_logger, logging.INFO, "drained", "everything in hand has its outcome; the checkpoint is stored")
+
+
+async def _stand_by(app: App, around: Around) -> Leadership:
+    """Wait for the lease."""
+    while True:
+        leadership = await around.persist("database", app.world.papers.lease.acquire)
+        if leadership is not None:
+            return leadership
+        around.health.role("standby")
+        await around.clock.sleep(STAND_BY)
+
+
+async def _unless(stopped: asyncio.Event, work: Coroutine[object, object, T]) -> T | None:
+    """The result of the work, or None when the stop comes first."""
+    task, stop = asyncio.ensure_future(work), asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        stop.cancel()
+        task.cancel()
+        await asyncio.gather(task, stop, return_exceptions=True)
