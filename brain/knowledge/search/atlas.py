@@ -5,12 +5,12 @@ from typing import Any, Final
 
 import pymongo
 from pymongo.asynchronous.collection import AsyncCollection
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import PyMongoError
 
 from brain.knowledge.chunk import Vector
 from brain.knowledge.connect import Row
-from brain.knowledge.errors import ConfigurationFault, IndexMissing, KnowledgeError, Unavailable
-from brain.knowledge.mongo_errors import NO_SEARCH, as_knowledge_error, code_of
+from brain.knowledge.errors import IndexMissing, Unavailable
+from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.pin import Pin
 from brain.knowledge.search import Engine, Filter, Hit
 from brain.knowledge.search.vectors import binary, checked_query
@@ -67,7 +67,7 @@ class AtlasSearch:
                 stages = pipeline(self._pin, query, limit, where, exact=exact)
                 rows = await (await self._collection.aggregate(stages)).to_list()
         except PyMongoError as exc:
-            raise self._error(exc, f"searching {self._pin.collection}") from exc
+            raise as_knowledge_error(exc, f"searching {self._pin.collection}") from exc
         if not rows:
             await self._explain_nothing()
         hits = [Hit(str(row.pop("_id")), float(row.pop("_score")), row) for row in rows]
@@ -78,7 +78,7 @@ class AtlasSearch:
         try:
             state = await index_state(self._collection, self._pin.index)
         except PyMongoError as exc:
-            raise self._error(exc, f"looking at the index {self._pin.index}") from exc
+            raise as_knowledge_error(exc, f"looking at the index {self._pin.index}") from exc
         if state is None:
             message = (
                 f"the vector index {self._pin.index} of {self._pin.collection} does not exist:"
@@ -91,10 +91,3 @@ class AtlasSearch:
                 f" (status {state.get('status', 'unknown')}): try again in a minute"
             )
             raise Unavailable(message)
-
-    def _error(self, exc: PyMongoError, doing_what: str) -> KnowledgeError:
-        if isinstance(exc, OperationFailure) and code_of(exc) in NO_SEARCH:
-            return ConfigurationFault(
-                f"{doing_what}: this server has no vector search; set VECTOR_SEARCH=exact or auto"
-            )
-        return as_knowledge_error(exc, doing_what)

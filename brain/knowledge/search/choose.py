@@ -6,6 +6,7 @@ from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.errors import OperationFailure, PyMongoError
 
 from brain.knowledge.connect import Row
+from brain.knowledge.errors import ConfigurationFault
 from brain.knowledge.mongo_errors import NO_SEARCH, as_knowledge_error, code_of
 from brain.knowledge.pin import Pin
 from brain.knowledge.search import SearchEngine
@@ -16,18 +17,20 @@ Mode = Literal["auto", "atlas", "exact"]
 
 
 async def search_engine(database: AsyncDatabase[Row], pin: Pin, mode: Mode = "auto") -> SearchEngine:
-    """The engine over the pin's collection; `auto` asks the server once whether it knows search indexes at all."""
+    """The engine over the pin's collection; but for `exact`, the server is asked once whether it has vector search.
+
+    Raises ConfigurationFault when `atlas` is demanded of a server that has none.
+    """
     collection = database[pin.collection]
-    if mode == "atlas":
-        return AtlasSearch(collection, pin)
     if mode == "exact":
         return ExactSearch(collection, pin)
     try:
         await index_state(collection, pin.index)
-    except OperationFailure as exc:
-        if code_of(exc) in NO_SEARCH:
-            return ExactSearch(collection, pin)
-        raise as_knowledge_error(exc, "asking the server for its search indexes") from exc
     except PyMongoError as exc:
-        raise as_knowledge_error(exc, "asking the server for its search indexes") from exc
+        if not (isinstance(exc, OperationFailure) and code_of(exc) in NO_SEARCH):
+            raise as_knowledge_error(exc, "asking the server for its search indexes") from exc
+        if mode == "atlas":
+            message = "VECTOR_SEARCH is atlas and this server has no vector search: set it to exact or auto"
+            raise ConfigurationFault(message) from exc
+        return ExactSearch(collection, pin)
     return AtlasSearch(collection, pin)

@@ -1,0 +1,112 @@
+"""The command line: options, help and exit codes; the work is in `brain.commands`, imported by the command that runs.
+
+Exit codes: 0 done, 64 usage, 70 bug, 75 try again later, 78 configuration. Errors are one line each on stderr.
+"""
+
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Final, NoReturn
+
+import click
+
+from brain.errors import EXIT_BUG, EXIT_USAGE, exit_code
+from brain.knowledge.errors import KnowledgeError
+from brain.knowledge.sports import SPORTS, canonical_sport, is_known
+
+PROGRAM: Final = "trickbook-brain"
+DATA: Final = Path("data")
+DOC_TYPES: Final = ("trick", "doc", "coaching", "film", "spot", "event", "rider")
+"""As `brain.knowledge.chunk.DOC_TYPES`, which would pull in numpy; a test holds them together."""
+
+DEFAULT_LIMIT: Final = 5
+MOST_HITS: Final = 50
+_INTERRUPTED: Final = 130  # 128 + SIGINT, as shells say
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Answer riders from TrickBook's knowledge chunks."""
+
+
+@cli.command()
+@click.argument("query")
+@click.option("--sport", help="Only this sport; any spelling (inline, surf, …).")
+@click.option("--doc-type", type=click.Choice(DOC_TYPES), help="Only chunks of this kind.")
+@click.option("--limit", type=click.IntRange(1, MOST_HITS), default=DEFAULT_LIMIT, show_default=True, help="Most hits.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout and nothing else there.")
+@click.option("--embedded", is_flag=True, help="Use the embedded database of a running worker instead of ATLAS_URI.")
+@click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), help=f"Folder of the embedded database [{DATA}]."
+)
+def search(  # noqa: PLR0913 one parameter an option
+    query: str,
+    sport: str | None,
+    doc_type: str | None,
+    limit: int,
+    *,
+    as_json: bool,
+    embedded: bool,
+    data: Path | None,
+) -> None:
+    """Find the chunks nearest to QUERY."""
+    if not query.strip():
+        message = "QUERY is blank: type what you look for"
+        raise click.UsageError(message)
+    from brain.commands.search import Question, run  # noqa: PLC0415 usage errors and help need no driver
+
+    folder = data or (DATA if embedded else None)
+    run(Question(query, _sport(sport), doc_type, limit, folder, as_json))
+
+
+def _sport(word: str | None) -> str | None:
+    if word is None:
+        return None
+    sport = canonical_sport(word)
+    if not is_known(sport):
+        import difflib  # noqa: PLC0415 for the hint alone
+
+        near = difflib.get_close_matches(sport or "", SPORTS, n=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(SPORTS)}"
+        message = f"--sport: {word!a} is no known sport: {hint}"
+        raise click.UsageError(message)
+    return sport
+
+
+def main() -> NoReturn:
+    """Run the command and end the process with its exit code."""
+    try:
+        result = cli.main(prog_name=PROGRAM, standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except click.exceptions.Exit as exc:
+        code = exc.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = _INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as exc:
+        click.echo(exc.format_message(), err=True)
+        code = EXIT_USAGE
+    except click.ClickException as exc:
+        where = exc.ctx.command_path if isinstance(exc, click.UsageError) and exc.ctx is not None else PROGRAM
+        _tell(f"{exc.format_message()} (help: {where} --help)")
+        code = EXIT_USAGE
+    except KnowledgeError as exc:
+        code = exit_code(exc)
+        _tell_error(exc, code)
+    except Exception:  # noqa: BLE001 the last place: a bug is told whole, with the exit code for bugs
+        traceback.print_exc()
+        code = EXIT_BUG
+    sys.exit(code)
+
+
+def _tell_error(error: KnowledgeError, code: int) -> None:
+    """On stderr for people, a line a mistake; as the one JSON value on stdout where JSON was asked for."""
+    if "--json" in sys.argv[1:]:
+        row = {"type": type(error).__name__, "message": str(error), "exitCode": code}
+        click.echo(json.dumps({"ok": False, "error": row}))
+    for line in str(error).splitlines():
+        _tell(line)
+
+
+def _tell(message: str) -> None:
+    click.echo(f"{PROGRAM}: {' '.join(message.split())}", err=True)

@@ -1,0 +1,1 @@
+"""What each command does, once its options are known; one file a command, imported only when it runs."""
