@@ -7,6 +7,7 @@ split between blocks with the path repeated. Headings are found by a parser, so 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
 from markdown_it import MarkdownIt
@@ -15,6 +16,7 @@ from markdown_it.token import Token
 from worker.errors import UnreadableDocument
 from worker.sources.anchors import Slugger, explicit_id
 from worker.sources.blocks import blocks_of, inline_text
+from worker.sources.clean import scrub
 from worker.sources.mdx import plain_markdown
 from worker.sources.source import Setting
 from worker.sources.split import MOST_CHARACTERS, SMALL, Block, tokens_of
@@ -79,6 +81,15 @@ def read_page(markdown: str, title: str | None, setting: Setting) -> Page:
     sections = [_section(draft, titled) for draft in drafts]
     heading = first.text if first else None
     return Page(heading, tuple(_unique(_joined(sections, drafts, title or heading or "", setting))))
+
+
+def first_heading(markdown: str) -> str | None:
+    """The text of the first level-1 heading of a page, or None."""
+    tokens = _PARSER.parse(plain_markdown(scrub(markdown)[:MOST_CHARACTERS]))
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open" and opening.tag == "h1" and opening.level == 0:
+            return " ".join(explicit_id(inline_text(inline))[0].split()) or None
+    return None
 
 
 def _drafts(tokens: Sequence[Token], lines: Sequence[str]) -> list[_Draft]:

@@ -52,7 +52,7 @@ def plain_markdown(text: str) -> str:
     return _Scanner(text).run()
 
 
-def _fences(text: str) -> list[tuple[int, int]]:
+def fences_of(text: str) -> list[tuple[int, int]]:
     """Where fenced code starts and ends, in characters, in order."""
     if "```" not in text and "~~~" not in text:
         return []
@@ -72,7 +72,7 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._fences: Sequence[tuple[int, int]] = _fences(text)
+        self._fences: Sequence[tuple[int, int]] = fences_of(text)
         self._starts = [start for start, _ in self._fences]
         self._out: list[str] = []
         self._esm_end = 0
