@@ -50,6 +50,7 @@ class HttpClient:
         self._base = _checked_base(base_url)
         self._headers = _checked_headers(headers or {})
         self._library = _load(library)
+        self._opening = asyncio.Lock()
         self._client: httpx2.AsyncClient | None = None
 
     async def post_json(
@@ -97,7 +98,7 @@ class HttpClient:
             raise second.wrapped(exc) from exc
 
     async def _exchange(self, call: "_Call", body: bytes) -> HttpReply:
-        client = self._opened()
+        client = await self._opened()
         timeout = self._library.Timeout(None, connect=CONNECT_SECONDS)
         request = client.build_request(
             "POST", call.url, content=body, timeout=timeout, extensions={"trace": call.trace}
@@ -117,9 +118,14 @@ class HttpClient:
         finally:
             await response.aclose()
 
-    def _opened(self) -> "httpx2.AsyncClient":
-        if self._client is not None:
+    async def _opened(self) -> "httpx2.AsyncClient":
+        """The library's client, built in a thread: reading the certificates takes 20 to 50 ms."""
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._build)
             return self._client
+
+    def _build(self) -> "httpx2.AsyncClient":
         for name in _LOGGERS:
             logging.getLogger(name).setLevel(logging.WARNING)
         headers = {"accept": "application/json", "content-type": "application/json", "accept-encoding": "gzip"}
@@ -129,7 +135,6 @@ class HttpClient:
             trust_env=False,
             limits=self._library.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
         )
-        self._client = client
         return client
 
 
