@@ -1,0 +1,129 @@
+"""The embedded database: started, joined, adopted, stopped; and what goes wrong said plainly."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from worker.embedded import EmbeddedServer
+from worker.embedded_record import read_record
+from worker.errors import ConfigurationFault, Unavailable
+from worker.mongo.ping import answers
+from worker.process import same_process, start_mark
+
+
+def test_it_starts_answers_is_joined_and_stops(tmp_path: Path) -> None:
+    """One owner, any number of guests; only the owner's close stops the server."""
+    owner = EmbeddedServer.start_or_join(tmp_path)
+    try:
+        assert owner.owned
+        assert answers(owner.uri, 5)
+        row = json.loads((tmp_path / "server.json").read_text())
+        assert row["uri"] == owner.uri
+        assert row["owner"] == os.getpid()
+        guest = EmbeddedServer.start_or_join(tmp_path)
+        assert (guest.uri, guest.owned) == (owner.uri, False)
+        guest.close()
+        assert EmbeddedServer.running(tmp_path) == owner.uri
+    finally:
+        owner.close()
+    assert start_mark(owner.pid) is None
+    assert not (tmp_path / "server.json").exists()
+    assert EmbeddedServer.running(tmp_path) is None
+    owner.close()
+
+
+def test_an_orphan_is_adopted(tmp_path: Path) -> None:
+    """A server whose starter was killed is taken over by the next start, with its data, and stopped by it."""
+    script = textwrap.dedent(
+        """
+        import sys, time
+        from pathlib import Path
+        from worker.embedded import EmbeddedServer
+        server = EmbeddedServer.start_or_join(Path(sys.argv[1]))
+        print(server.pid, flush=True)
+        time.sleep(60)
+        """
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+    ) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        starter.send_signal(signal.SIGKILL)
+        starter.wait()
+    heir = EmbeddedServer.start_or_join(tmp_path)
+    try:
+        assert heir.owned
+        assert heir.pid == pid
+        record = read_record(tmp_path)
+        assert record is not None
+        assert record.owner == os.getpid()
+    finally:
+        heir.close()
+    assert start_mark(pid) is None
+
+
+def test_a_stale_record_is_ignored(tmp_path: Path) -> None:
+    """A record that names a pid which another process has now does not count."""
+    (tmp_path / "server.json").write_text(
+        json.dumps(
+            {"uri": "mongodb://127.0.0.1:1/", "pid": os.getpid(), "started": "0", "owner": 1, "ownerStarted": "0"}
+        )
+    )
+    server = EmbeddedServer.start_or_join(tmp_path)
+    try:
+        assert server.owned
+        assert server.pid != os.getpid()
+    finally:
+        server.close()
+
+
+def test_a_folder_of_another_database_is_refused(tmp_path: Path) -> None:
+    """Nothing is written beside another database's files."""
+    (tmp_path / "WiredTiger").touch()
+    with pytest.raises(ConfigurationFault, match="another database"):
+        EmbeddedServer.start_or_join(tmp_path)
+    assert not (tmp_path / "server.lock").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """A file in the way is a mistake of the configuration."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationFault, match="cannot be used"):
+        EmbeddedServer.start_or_join(tmp_path / "file" / "data")
+
+
+def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the program the message says what to install."""
+    monkeypatch.setattr("worker.embedded._PROGRAM", "no-such-program")
+    with pytest.raises(ConfigurationFault, match="embedded"):
+        EmbeddedServer.start_or_join(tmp_path)
+
+
+def test_a_server_that_ends_at_once_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error ends with the last line of the log."""
+    monkeypatch.setattr("worker.embedded._FLAGS", ("--no-such-flag",))
+    with pytest.raises(Unavailable, match="no-such-flag"):
+        EmbeddedServer.start_or_join(tmp_path)
+    assert not (tmp_path / "server.json").exists()
+
+
+def test_a_process_is_known_by_its_start() -> None:
+    """A pid with another start mark is another process; a zombie is gone."""
+    mark = start_mark(os.getpid())
+    assert mark is not None
+    assert same_process(os.getpid(), mark)
+    assert not same_process(os.getpid(), "0")
+    child = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.read()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert start_mark(child.pid) is None
+    child.stdout.close()
+    child.wait()
