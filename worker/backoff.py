@@ -1,4 +1,4 @@
-"""How long to wait before trying again: exponential with full jitter, so that many clients do not come back together."""
+"""How long to wait before trying again: exponential with full jitter, so that many do not come back together."""
 
 from random import Random
 from typing import Final

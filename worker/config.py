@@ -102,6 +102,16 @@ class WorkerSettings(KnowledgeSettings):
                 yield Mistake(("OPENROUTER_API_KEY", "EMBEDDING_PROVIDER"), mistake.sentence)
 
 
+class KeylessSettings(WorkerSettings):
+    """For commands that embed nothing (docs-sync in a deployment, say): the embedding key need not be there."""
+
+    def mistakes(self, environ: Mapping[str, str], *, embedded: bool) -> Iterator[Mistake]:
+        """What is wrong, but for a missing key."""
+        for mistake in super().mistakes(environ, embedded=embedded):
+            if "OPENROUTER_API_KEY" not in mistake.names:
+                yield mistake
+
+
 def warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
     """What is allowed and probably not meant; `check-config` and the start of `run` say it.
 

@@ -102,17 +102,18 @@ class DocumentChanged:
 
 @dataclass(frozen=True, slots=True)
 class SourceGone:
-    """A watched collection was dropped or renamed away."""
+    """Watched collections were dropped or renamed away."""
 
-    source: str
+    sources: tuple[str, ...]
     operation: str
 
 
 @dataclass(frozen=True, slots=True)
 class SourceArrived:
-    """A collection was renamed into a watched name: it must be scanned."""
+    """A collection was renamed into a watched name: it must be scanned; `gone` is a watched name that it had before."""
 
     source: str
+    gone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from worker.model import Scan
 async def backfill(where: Where, sources: Sequence[str]) -> int:
     """Scan the sources, all by default; a sweep of orphans is part of it."""
     began = time.monotonic()
-    async with opened(where.embedded, where.data) as app:
+    async with opened(embedded=where.embedded, data=where.data) as app:
         chosen = list(sources or app.settings.sources)
         with Bars(shown=where.people) as bars:
             for source in chosen:

@@ -18,8 +18,8 @@ async def check_config(where: Where) -> int:
     topology and privileges, the pin, and the port.
     """
     settings = load(WorkerSettings, os.environ, PREFIX, embedded=where.embedded)
-    async with opened(where.embedded, where.data) as app:
-        led = await app.lease_holder() is not None
+    async with opened(embedded=where.embedded, data=where.data) as app:
+        led = await app.lease.holder() is not None
         pin, uri = app.pin, app.shown_uri
     if not led:  # beside a running worker the port is taken, and rightly
         _check_port(settings)

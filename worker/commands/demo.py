@@ -17,8 +17,9 @@ from rich.console import Console
 from brain.knowledge.connect import Target, open_client
 from brain.knowledge.search.service import KnowledgeSearch
 from brain.knowledge.settings import load
-from worker.app import App, compose, connect, quiet_surroundings
+from worker.app import App, composed, connect, quiet_surroundings
 from worker.commands.backfill import Bars
+from worker.commands.greeting import load_sample
 from worker.commands.story import SCENES, Hits, Played, Scene, show
 from worker.commands.where import Where
 from worker.config import PREFIX, WorkerSettings
@@ -26,7 +27,6 @@ from worker.embedding.remembering import Remembering
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK, ConfigurationFault
 from worker.model import Scan
 from worker.mongo.sample_writer import SampleWriter
-from worker.sample import read_sample
 
 T = TypeVar("T")
 
@@ -52,13 +52,15 @@ async def _tell(where: Where, sample: Path, folder: Path) -> int:
     console = Console(stderr=where.as_json)
     around = quiet_surroundings(settings)
     console.print(f"Starting an embedded database in {folder} …")
-    async with connect(settings, embedded=True, data=folder) as connection:
-        app = await compose(connection, around)
+    async with (
+        connect(settings, embedded=True, data=folder) as connection,
+        composed(connection, around) as app,
+    ):
         if app.server is None or not app.server.owned:
             message = f"a worker already uses {folder}: choose another --data, or leave it out"
             raise ConfigurationFault(message)
+        loaded = await load_sample(app, sample)
         async with SampleWriter(app.server, settings.atlas_db) as writer:
-            loaded = await writer.fill_if_empty(read_sample(sample))
             console.print(f"Loaded {loaded:,} sample rows. Backfill:")
             played = await _play_all(app, writer, console)
     show(console, played)

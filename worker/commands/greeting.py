@@ -7,8 +7,10 @@ from rich.panel import Panel
 
 from worker.app import App
 from worker.commands.where import Where
+from worker.docs_sync import SyncOptions, sync
+from worker.mongo.docs import MongoDocs
 from worker.mongo.sample_writer import SampleWriter
-from worker.sample import read_sample
+from worker.sample import DOCS_ALLOW, read_sample
 
 
 async def greet(app: App, where: Where, sample: Path | None, port: int) -> None:
@@ -16,13 +18,27 @@ async def greet(app: App, where: Where, sample: Path | None, port: int) -> None:
 
     Nothing is said where no person reads: under a supervisor the log tells.
     """
-    loaded = 0
-    if sample is not None and app.server is not None:
-        writer = SampleWriter(app.server, app.database)
-        loaded = await writer.fill_if_empty(read_sample(sample))
+    loaded = 0 if sample is None else await load_sample(app, sample)
     if not where.people:
         return
     Console(stderr=True).print(Panel(_words(app, where, port, loaded), title="TrickBook worker", expand=False))
+
+
+async def load_sample(app: App, folder: Path) -> int:
+    """Load the sample into an embedded database that holds none of it, pages of the docs included; how many rows.
+
+    Nothing happens where the database is not an embedded one.
+    """
+    if app.server is None:
+        return 0
+    sample = read_sample(folder)
+    async with SampleWriter(app.server, app.settings.atlas_db) as writer:
+        loaded = await writer.fill_if_empty(sample)
+    if loaded and sample.docs is not None:
+        pages = MongoDocs(app.database.raw["docs"])
+        report = await sync(sample.docs, pages, SyncOptions(allow=DOCS_ALLOW), app.clock.now())
+        loaded += len(report.added)
+    return loaded
 
 
 def _words(app: App, where: Where, port: int, loaded: int) -> str:

@@ -37,7 +37,7 @@ async def hand_over(
 
 
 async def _request(app: App, kind: str, arguments: Mapping[str, object]) -> None:
-    requests = app.world.papers.requests
+    requests = app.requests
     request_id = await requests.submit(kind, arguments)
     waited = 0.0
     while await requests.result(request_id) is None:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final, TypeVar
 
 from brain.knowledge.settings import load
-from worker.app import App, Connection, compose, connect
+from worker.app import App, Connection, close, compose, connect
 from worker.clock import SystemClock
 from worker.commands.greeting import greet
 from worker.commands.where import Where
@@ -59,7 +59,7 @@ async def run(where: Where, sample: Path | None) -> int:
         for sentence in warnings(settings, os.environ):
             log(_logger, logging.WARNING, "configuration_warning", sentence)
         notifier.ready()
-        async with connect(settings, where.embedded, where.data) as connection:
+        async with connect(settings, embedded=where.embedded, data=where.data) as connection:
             start = Start(where, sample, server.port)
             code = await supervise(
                 _serve(connection, around, stop, start),
@@ -85,13 +85,19 @@ async def _serve(connection: Connection, around: Around, stop: Stop, start: Star
     if app is None:
         return
     await greet(app, start.where, start.sample, start.port)
-    leadership = await _unless(requested, _stand_by(app, around))
-    if leadership is None:
-        return
-    log(_logger, logging.INFO, "leading", "this process leads", epoch=leadership.epoch)
-    around.health.role("leader")
     try:
-        await app.leader(leadership).serve(requested)
+        leadership = await _unless(requested, _stand_by(app, around))
+        if leadership is not None:
+            await _lead(app, leadership, requested)
+    finally:
+        await close(app)
+
+
+async def _lead(app: App, leadership: Leadership, stop: asyncio.Event) -> None:
+    log(_logger, logging.INFO, "leading", "this process leads", epoch=leadership.epoch)
+    app.around.health.role("leader")
+    try:
+        await app.leader(leadership).serve(stop)
     finally:
         await app.release(leadership)
     log(_logger, logging.INFO, "drained", "everything in hand has its outcome; the checkpoint is stored")

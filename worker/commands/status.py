@@ -14,7 +14,7 @@ from worker.errors import EXIT_OK
 
 async def status(where: Where) -> int:
     """Answer from what is stored; raises KnowledgeError when the database does not answer."""
-    async with opened(where.embedded, where.data) as app:
+    async with opened(embedded=where.embedded, data=where.data) as app:
         report = await _report(app)
     where.answer(report, _shown(report))
     return EXIT_OK
@@ -26,9 +26,9 @@ async def _report(app: App) -> Mapping[str, object]:
     letters = await app.world.papers.letters.all()
     now = app.clock.now()
     return {
-        "database": app.database_name,
+        "database": app.database.name,
         "pin": app.pin.as_row(),
-        "leader": await app.lease_holder(),
+        "leader": await app.lease.holder(),
         "checkpoint": None
         if checkpoint is None
         else {

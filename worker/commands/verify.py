@@ -22,7 +22,7 @@ ROUNDS: Final = 3
 
 async def verify(where: Where, sources: Sequence[str], *, repair: bool) -> int:
     """Compare, and with `repair` mend through the pipeline and compare again; 1 when something still differs."""
-    async with opened(where.embedded, where.data) as app:
+    async with opened(embedded=where.embedded, data=where.data) as app:
         chosen = list(sources or app.settings.sources)
         with _Spinner(shown=where.people) as spinner:
             suspects = await _differences(app, chosen, spinner.told)
@@ -40,7 +40,7 @@ async def verify(where: Where, sources: Sequence[str], *, repair: bool) -> int:
 async def _differences(app: App, sources: Sequence[str], progress: Callable[[str, int], None]) -> Suspects:
     auditor = app.auditor()
     suspects = await auditor.audit(sources, progress)
-    if await app.lease_holder() is None:
+    if await app.lease.holder() is None:
         return suspects
     return await settle(auditor, suspects, sources, app.clock, PATIENCE)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 
 
@@ -23,7 +23,7 @@ class Where:
         """Whether a person reads: a terminal, and not asked for JSON."""
         return not self.as_json and sys.stderr.isatty()
 
-    def answer(self, value: Mapping[str, object], shown: "Table | str") -> None:
+    def answer(self, value: Mapping[str, object], shown: RenderableType) -> None:
         """Print the answer on stdout: one JSON value, or what a person reads."""
         if self.as_json:
             sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")

@@ -20,6 +20,7 @@ class SampleWriter:
     """A context manager: a connection of its own to the embedded server."""
 
     def __init__(self, server: EmbeddedServer, database: str) -> None:
+        self.uri = server.uri
         self._client = open_client(Target(server.uri, database, embedded=True), "trickbook-sample")
         self._database = self._client[database]
 

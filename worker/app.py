@@ -1,0 +1,225 @@
+"""The composition root: the only file that knows every adapter."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from brain.knowledge.connect import Target, masked
+from brain.knowledge.embedding import EmbeddingClient
+from brain.knowledge.embedding.choose import embedding_client
+from brain.knowledge.pin import Pin
+from brain.knowledge.settings import load
+from brain.knowledge.tokens import counter_for, model_named
+from worker.audit.verify import Auditor
+from worker.clock import Clock, SystemClock
+from worker.config import PREFIX, WorkerSettings
+from worker.embedded import EmbeddedServer
+from worker.embedding.batcher import LOCAL_LIMITS, BatchingEmbedder, Limits
+from worker.errors import ConfigurationFault, Retryable
+from worker.model import Leadership, Scan
+from worker.mongo.change_stream import MongoChangeStream
+from worker.mongo.checkpoints import MongoCheckpoints
+from worker.mongo.counts import count_source
+from worker.mongo.dead_letters import MongoDeadLetters
+from worker.mongo.documents import MongoDocuments
+from worker.mongo.driver import Database, connected
+from worker.mongo.indexes import ensure_indexes
+from worker.mongo.knowledge import MongoKnowledge
+from worker.mongo.lease import MongoLease
+from worker.mongo.pins import pinned
+from worker.mongo.requests import MongoRequests
+from worker.mongo.topology import check_server
+from worker.observe.health import HealthBoard
+from worker.observe.metrics import PrometheusMeter
+from worker.observe.redact import Redactor
+from worker.pipeline.around import Around, NoProbe
+from worker.pipeline.diff import Target as ChunkTarget
+from worker.pipeline.duties import Papers
+from worker.pipeline.leader import Leader, Terms, World
+from worker.pipeline.shape import Shaper
+from worker.sources.registry import SOURCES
+
+COMMAND_PATIENCE: Final = 30.0
+"""Seconds that a one-shot command waits through an outage before it gives up with exit code 75."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A database that was not asked anything yet, and the embedded server behind it if there is one."""
+
+    settings: WorkerSettings
+    database: Database
+    server: EmbeddedServer | None
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Everything that a command works with."""
+
+    settings: WorkerSettings
+    database: Database
+    server: EmbeddedServer | None
+    shown_uri: str
+    pin: Pin
+    world: World
+    terms: Terms
+    client: EmbeddingClient
+    embedder: BatchingEmbedder
+    lease: MongoLease
+    requests: MongoRequests
+    around: Around
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of everything."""
+        return self.around.clock
+
+    @property
+    def embedded_texts(self) -> int:
+        """How many texts this process had embedded so far."""
+        return self.embedder.texts_embedded
+
+    def leader(self, leadership: Leadership, watch: Callable[[Scan], None] = lambda _scan: None) -> Leader:
+        """The leader under a lease that was taken."""
+        return Leader(self.world, self.terms, leadership, self.around, watch)
+
+    def auditor(self) -> Auditor:
+        """The auditor of this database."""
+        world, terms = self.world, self.terms
+        shaper = Shaper(world.documents, terms.sources, terms.target.tokens, self.clock, terms.offload)
+        return Auditor(world.documents, world.papers.store, shaper, terms.target)
+
+    async def counts(self, source: str) -> Mapping[str, int]:
+        """`documents` and `chunks` of a source."""
+        return await count_source(self.database, self.pin, source)
+
+    async def release(self, leadership: Leadership) -> None:
+        """Give the lease back, if the database answers: else it runs out by itself."""
+        try:
+            await self.world.papers.lease.release(leadership)
+        except Retryable:
+            return
+
+
+@asynccontextmanager
+async def connect(settings: WorkerSettings, *, embedded: bool, data: Path) -> AsyncGenerator[Connection]:
+    """Start or join the embedded server if asked for, and open the driver; nothing is asked of the database."""
+    server = await asyncio.to_thread(EmbeddedServer.start_or_join, data) if embedded else None
+    try:
+        uri = server.uri if server is not None else _uri(settings)
+        target = Target(uri, settings.atlas_db, embedded=embedded)
+        async with connected(target, settings.mongo_driver) as database:
+            yield Connection(settings, database, server, uri)
+    finally:
+        if server is not None:
+            await asyncio.to_thread(server.close)
+
+
+@asynccontextmanager
+async def composed(connection: Connection, around: Around) -> AsyncGenerator[App]:
+    """Ask the database what it is, and put every part together; gives the embedder's resources back at the end.
+
+    Raises WrongTopology, Refused, PinMismatch or ForeignState when a person must act, Retryable when nothing answers.
+    """
+    app = await compose(connection, around)
+    try:
+        yield app
+    finally:
+        await close(app)
+
+
+async def compose(connection: Connection, around: Around) -> App:
+    """As `composed`, for who closes it with `close`."""
+    settings, database = connection.settings, connection.database
+    await check_server(database)
+    model = model_named(settings.embedding_model, settings.embedding_dimensions)
+    pin = await pinned(database, model)
+    await ensure_indexes(database, pin)
+    client = embedding_client(settings)
+    tokens = counter_for(model)
+    sources = {name: SOURCES[name] for name in settings.sources}
+    target = ChunkTarget(pin, tokens, {name: source.chunker_version for name, source in sources.items()})
+    embedder = BatchingEmbedder(client, tokens, _limits(settings), around)
+    lease, requests = MongoLease(database, around.clock), MongoRequests(database, around.clock)
+    papers = Papers(
+        store=MongoKnowledge(database, pin, around.clock),
+        checkpoints=MongoCheckpoints(database),
+        letters=MongoDeadLetters(database),
+        lease=lease,
+        requests=requests,
+    )
+    return App(
+        settings=settings,
+        database=database,
+        server=connection.server,
+        shown_uri=masked(connection.uri),
+        pin=pin,
+        world=World(MongoChangeStream(database, settings.sources), MongoDocuments(database), papers, embedder),
+        terms=_terms(settings, target),
+        client=client,
+        embedder=embedder,
+        lease=lease,
+        requests=requests,
+        around=around,
+    )
+
+
+async def close(app: App) -> None:
+    """Give back what `compose` opened."""
+    await app.embedder.close()
+    await app.client.close()
+
+
+@asynccontextmanager
+async def opened(*, embedded: bool, data: Path) -> AsyncGenerator[App]:
+    """Everything a one-shot command needs; raises KnowledgeError when something is wrong or does not answer."""
+    settings = load(WorkerSettings, os.environ, PREFIX, embedded=embedded)
+    async with (
+        connect(settings, embedded=embedded, data=data) as connection,
+        composed(connection, quiet_surroundings(settings)) as app,
+    ):
+        yield app
+
+
+def quiet_surroundings(settings: WorkerSettings) -> Around:
+    """Surroundings that nobody scrapes, with a command's patience."""
+    clock = SystemClock()
+    board = HealthBoard(clock, Redactor(settings.secret_values()))
+    meter = PrometheusMeter(settings.sources)
+    rng = Random()  # noqa: S311 - jitter, not secrets
+    return Around(clock, meter, board, NoProbe(), rng, patience=COMMAND_PATIENCE)
+
+
+def _uri(settings: WorkerSettings) -> str:
+    if settings.atlas_uri is None:
+        message = "ATLAS_URI is not set: set it to the connection string from Atlas, or add --embedded"
+        raise ConfigurationFault(message)
+    return settings.atlas_uri.get_secret_value()
+
+
+def _limits(settings: WorkerSettings) -> Limits:
+    if settings.embedding_provider == "local":
+        return LOCAL_LIMITS
+    return Limits(
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
+    )
+
+
+def _terms(settings: WorkerSettings, target: ChunkTarget) -> Terms:
+    return Terms(
+        sources={name: SOURCES[name] for name in settings.sources},
+        target=target,
+        offload=asyncio.to_thread,
+        window=settings.coalesce_ms / 1000,
+        # A little less than the process has, so that the last checkpoint still fits.
+        drain=settings.drain_seconds * 0.8,
+        rescan_every=timedelta(hours=settings.rescan_hours),
+    )

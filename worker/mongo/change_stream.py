@@ -1,0 +1,139 @@
+"""The tail of the database: implements `worker.ports.ChangeStream`.
+
+One stream over the whole database, because a rename into a watched name shows only there; filtered to what concerns a
+watched collection, and projected to which document and when, because the text is read afterwards (design decision 2).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from bson import Timestamp
+
+from worker.errors import HistoryLost, KnowledgeError, Unreachable
+from worker.model import (
+    DocKey,
+    DocumentChanged,
+    Passed,
+    Position,
+    SourceArrived,
+    SourceGone,
+    StreamEvent,
+    StreamItem,
+)
+from worker.mongo.driver import Database, doing
+
+IDLE_MS: Final = 1000
+"""How long the server holds a getMore without events: also how often an idle stream moves."""
+
+STALL_SECONDS: Final = 15.0
+"""A getMore that is not answered for so long is believed dead (faults.md B20): idle ones come each second."""
+
+PROJECTION: Final = dict.fromkeys(
+    ("_id", "operationType", "ns", "to", "documentKey", "clusterTime", "wallTime", "splitEvent"), 1
+)
+DOCUMENT_OPERATIONS: Final = frozenset({"insert", "update", "replace", "delete"})
+
+
+class MongoChangeStream:
+    """Follows the watched collections of one database."""
+
+    def __init__(self, database: Database, watched: Collection[str]) -> None:
+        self._database = database
+        self._watched = frozenset(watched)
+
+    async def now(self) -> Timestamp:
+        """The operation time of the majority now."""
+        async with self._database.session() as session:
+            # A majority read, not a ping: its time is one that a majority has.
+            await self._database.find_one("freshness_checkpoints", {"_id": "stream"}, {"_id": 1}, session=session)
+            at = session.operation_time
+        if at is None:
+            message = "the database gives no operation time: change streams need a replica set"
+            raise Unreachable(message)
+        return at
+
+    async def oldest(self) -> Timestamp | None:
+        """The time of the oldest entry of the history, or None where `local` may not be read (Atlas' shared tiers)."""
+        try:
+            rows = await self._database.beside("local").find("oplog.rs", {}, {"ts": 1}, sort=[("$natural", 1)], limit=1)
+        except KnowledgeError:
+            return None
+        return rows[0].get("ts") if rows else None
+
+    async def follow(self, position: Position) -> AsyncIterator[StreamItem]:
+        """Every step after the position; see the port."""
+        await self._check_age(position)
+        start: dict[str, Any] = (
+            {"start_after": position.token} if position.token is not None else {"start_at_operation_time": position.at}
+        )
+        async with self._database.session() as session:
+            session.raw.advance_operation_time(position.at)
+            async with self._database.watch(
+                self._pipeline(), max_await_time_ms=IDLE_MS, session=session.raw, **start
+            ) as stream:
+                at = position.at
+                while True:
+                    # Sampled before the next answer, so it is never later than the place that the answer leads to.
+                    before = session.operation_time or at
+                    event = await self._next(stream)
+                    at = max(at, event["clusterTime"] if event is not None else before)
+                    token = stream.resume_token
+                    if token is not None:
+                        yield StreamItem(self._meaning(event), Position(at, token))
+                    if event is not None and event["operationType"] == "invalidate":
+                        return  # its token is the place from which `start_after` opens the next stream
+
+    async def _next(self, stream: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - the driver's own
+        try:
+            async with asyncio.timeout(STALL_SECONDS):
+                with doing("following the change stream"):
+                    return await stream.try_next()
+        except TimeoutError as error:
+            message = f"the change stream has not answered for {STALL_SECONDS:.0f} s; it is opened again"
+            raise Unreachable(message) from error
+
+    async def _check_age(self, position: Position) -> None:
+        """Raise HistoryLost for a position older than the history.
+
+        MongoDB refuses such a token itself (286); the embedded server goes on silently from what it still has.
+        """
+        oldest = await self.oldest()
+        if oldest is not None and position.at < oldest:
+            message = "the stored position is older than the oldest entry of the database's history"
+            raise HistoryLost(message)
+
+    def _pipeline(self) -> list[Mapping[str, Any]]:
+        names = sorted(self._watched)
+        concerns = [{"ns.coll": {"$in": names}}, {"to.coll": {"$in": names}}]
+        whole = {"operationType": {"$in": ["dropDatabase", "invalidate"]}}
+        return [{"$match": {"$or": [*concerns, whole]}}, {"$project": PROJECTION}]
+
+    def _meaning(self, event: Mapping[str, Any] | None) -> StreamEvent:
+        if event is None:
+            return Passed()
+        operation = str(event["operationType"])
+        source = _collection(event.get("ns"))
+        if operation == "dropDatabase":
+            return SourceGone(tuple(sorted(self._watched)), operation)
+        if operation == "rename":
+            target = _collection(event.get("to"))
+            # A rename between two watched names is told as an arrival; the source that is gone is swept by its scan.
+            if target in self._watched:
+                return SourceArrived(target, gone=source if source in self._watched else None)
+        if source not in self._watched:
+            return Passed(operation)
+        if operation in DOCUMENT_OPERATIONS:
+            return DocumentChanged(DocKey.of(source, event["documentKey"]["_id"]), _wall(event))
+        return SourceGone((source,), operation) if operation in {"drop", "rename"} else Passed(operation)
+
+
+def _collection(namespace: Any) -> str:  # noqa: ANN401 - whatever the server sends
+    """The collection of a namespace, "" where there is none (dropDatabase)."""
+    return str(namespace["coll"]) if namespace and "coll" in namespace else ""
+
+
+def _wall(event: Mapping[str, Any]) -> datetime | None:
+    wall = event.get("wallTime")
+    return wall if isinstance(wall, datetime) else None

@@ -1,0 +1,233 @@
+"""The seam over the driver: one database through pymongo's asyncio API or through motor.
+
+It holds what the adapters use and nothing more, and it is where the driver's errors become ours, so that no adapter
+catches anything. The two drivers differ in what must be awaited (`start_session`, `aggregate`, `watch`); that is hidden
+here. Reads and writes are majority, writes journaled (faults.md: Jepsen on defaults).
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar, cast
+
+import pymongo
+from bson.codec_options import CodecOptions
+from bson.errors import BSONError
+from pymongo.errors import PyMongoError
+from pymongo.read_concern import ReadConcern
+from pymongo.read_preferences import ReadPreference
+from pymongo.write_concern import WriteConcern
+
+from brain.knowledge.connect import Row, Target, open_client
+from worker.errors import Conflict
+from worker.mongo.errors import worker_error
+
+T = TypeVar("T")
+
+DriverName = Literal["pymongo", "motor"]
+Query = Mapping[str, Any]
+Write = pymongo.UpdateOne | pymongo.UpdateMany | pymongo.ReplaceOne[Row] | pymongo.DeleteOne | pymongo.DeleteMany
+
+MAJORITY: Final = WriteConcern(w="majority", j=True)
+TRANSACTION_TRIES: Final = 5
+APP_NAME: Final = "trickbook-worker"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A driver's session, opaque to the adapters but for its operation time."""
+
+    raw: Any
+
+    @property
+    def operation_time(self) -> Any:  # noqa: ANN401 - a bson Timestamp, or None before the first answer
+        """The operation time of the last answer in this session."""
+        return self.raw.operation_time
+
+
+@contextmanager
+def doing(what: str) -> Generator[None]:
+    """Turn the driver's errors into ours; `what` starts the message."""
+    try:
+        yield
+    except (PyMongoError, BSONError) as error:
+        raise worker_error(error, what) from error
+
+
+class Database:
+    """One database. `name` is its name, `client` stays with the one who opened it."""
+
+    def __init__(self, raw: Any, driver: DriverName) -> None:  # noqa: ANN401 - the two drivers share no type
+        options = CodecOptions[Row](tz_aware=True, uuid_representation=4)
+        self._raw = raw.with_options(
+            codec_options=options,
+            read_concern=ReadConcern("majority"),
+            write_concern=MAJORITY,
+            read_preference=ReadPreference.PRIMARY,
+        )
+        self._driver: DriverName = driver
+        self.name = str(raw.name)
+
+    @property
+    def raw(self) -> Any:  # noqa: ANN401 - the two drivers share no type
+        """The driver's database, for what both drivers spell alike (`find_one`, `update_one` …)."""
+        return self._raw
+
+    async def find(
+        self,
+        collection: str,
+        query: Query,
+        projection: Query | None = None,
+        *,
+        sort: Sequence[tuple[str, int]] = (),
+        limit: int = 0,
+        session: Session | None = None,
+    ) -> list[Row]:
+        """The documents found, all of them in memory: bound the query."""
+        with doing(f"reading {collection}"):
+            cursor = self._raw[collection].find(query, projection, limit=limit, session=_raw(session))
+            if sort:
+                cursor = cursor.sort(list(sort))
+            return cast("list[Row]", await cursor.to_list(None))
+
+    async def find_one(
+        self, collection: str, query: Query, projection: Query | None = None, *, session: Session | None = None
+    ) -> Row | None:
+        """One document, or None."""
+        with doing(f"reading {collection}"):
+            return await self._raw[collection].find_one(query, projection, session=_raw(session))
+
+    async def each(self, collection: str, query: Query, projection: Query | None = None) -> AsyncIterator[Row]:
+        """Every document found, one after the other."""
+        with doing(f"reading {collection}"):
+            async for row in self._raw[collection].find(query, projection, batch_size=500):
+                yield row
+
+    async def aggregate(
+        self, collection: str, pipeline: Sequence[Query], *, session: Session | None = None
+    ) -> list[Row]:
+        """The documents that the pipeline gives."""
+        with doing(f"reading {collection}"):
+            cursor = self._raw[collection].aggregate(list(pipeline), session=_raw(session))
+            if self._driver == "pymongo":
+                cursor = await cursor
+            return cast("list[Row]", await cursor.to_list(None))
+
+    async def count(self, collection: str, query: Query) -> int:
+        """How many documents match."""
+        with doing(f"counting {collection}"):
+            return int(await self._raw[collection].count_documents(query))
+
+    async def estimate(self, collection: str) -> int:
+        """About how many documents the collection holds, from its metadata."""
+        with doing(f"counting {collection}"):
+            # Metadata has no majority to read; a majority read concern is refused by some servers here.
+            counted = self._raw[collection].with_options(read_concern=ReadConcern("local"))
+            return int(await counted.estimated_document_count())
+
+    async def insert(self, collection: str, row: Row) -> None:
+        """Insert one document."""
+        with doing(f"writing {collection}"):
+            await self._raw[collection].insert_one(row)
+
+    async def update(self, collection: str, query: Query, change: Query | list[Query], *, upsert: bool = False) -> int:
+        """Update one document; how many matched (an upsert that inserted counts as one)."""
+        with doing(f"writing {collection}"):
+            result = await self._raw[collection].update_one(query, change, upsert=upsert)
+            return int(result.matched_count) + (result.upserted_id is not None)
+
+    async def delete(self, collection: str, query: Query, *, session: Session | None = None) -> int:
+        """Delete what matches; how many."""
+        with doing(f"deleting from {collection}"):
+            return int((await self._raw[collection].delete_many(query, session=_raw(session))).deleted_count)
+
+    async def bulk(
+        self, collection: str, writes: Sequence[Write], *, ordered: bool = True, session: Session | None = None
+    ) -> int:
+        """Do the writes; how many documents matched. Nothing for no writes."""
+        if not writes:
+            return 0
+        with doing(f"writing {collection}"):
+            result = await self._raw[collection].bulk_write(list(writes), ordered=ordered, session=_raw(session))
+            return int(result.matched_count)
+
+    async def ensure_index(self, collection: str, keys: Sequence[tuple[str, int]], **options: Any) -> None:  # noqa: ANN401 - the server's own
+        """Create the index unless it is there."""
+        with doing(f"ensuring an index of {collection}"):
+            await self._raw[collection].create_index(list(keys), **options)
+
+    async def command(self, command: Query, *, admin: bool = False) -> Row:
+        """Run a command on this database or on admin."""
+        database = self._raw.client.admin if admin else self._raw
+        with doing(f"running {next(iter(command))}"):
+            return await database.command(command)
+
+    def beside(self, name: str) -> "Database":
+        """Another database of the same server."""
+        return Database(self._raw.client[name], self._driver)
+
+    @asynccontextmanager
+    async def session(self) -> AsyncGenerator[Session]:
+        """A causally consistent session."""
+        started = self._raw.client.start_session(causal_consistency=True)
+        if self._driver == "motor":
+            started = await started
+        async with started:
+            yield Session(started)
+
+    async def transaction(self, body: Callable[[Session], Awaitable[T]]) -> T:
+        """Run the body in a transaction, again when it met another writer.
+
+        Raises Conflict when it met one every time: nothing of it is stored then. The body may run several times.
+        """
+        async with self.session() as session:
+            for last in (number == TRANSACTION_TRIES for number in range(1, TRANSACTION_TRIES + 1)):
+                try:
+                    return await self._attempt(session, body)
+                except Conflict:
+                    if last:
+                        raise
+        raise AssertionError  # the loop returns or raises
+
+    async def _attempt(self, session: Session, body: Callable[[Session], Awaitable[T]]) -> T:
+        async def within(_raw_session: object) -> T:
+            return await body(session)
+
+        options = {"read_concern": ReadConcern("snapshot"), "write_concern": MAJORITY}
+        with doing("storing in a transaction"):
+            return cast("T", await session.raw.with_transaction(within, **options))
+
+    @asynccontextmanager
+    async def watch(self, pipeline: Sequence[Query], **options: Any) -> AsyncGenerator[Any]:  # noqa: ANN401 - the drivers share no type
+        """A change stream over the whole database; `session` is among the options."""
+        with doing("opening the change stream"):
+            opened = self._raw.watch(list(pipeline), **options)
+            stream = cast("AbstractAsyncContextManager[Any]", await opened if self._driver == "pymongo" else opened)
+        async with stream as followed:
+            yield followed
+
+
+def _raw(session: Session | None) -> Any:  # noqa: ANN401 - the driver's own
+    return None if session is None else session.raw
+
+
+@asynccontextmanager
+async def connected(target: Target, driver: DriverName) -> AsyncGenerator[Database]:
+    """The database of a target; it connects at the first question.
+
+    Raises ConfigurationFault for an address that is none, or when motor is asked for and not installed.
+    """
+    if driver == "motor":
+        from worker.mongo.motor_client import open_motor  # noqa: PLC0415 - only where motor is asked for
+
+        client = open_motor(target, APP_NAME)
+        try:
+            yield Database(client[target.database], driver)
+        finally:
+            client.close()
+    else:
+        opened = open_client(target, APP_NAME)
+        try:
+            yield Database(opened[target.database], driver)
+        finally:
+            await opened.close()

@@ -1,0 +1,120 @@
+"""What is stored of each document: implements `worker.ports.KnowledgeStore`. The transaction itself is in `publish`."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from brain.knowledge.chunk import Vector
+from brain.knowledge.pin import Pin
+from worker.clock import Clock
+from worker.model import (
+    AuditedChunk,
+    DocKey,
+    DocState,
+    Leadership,
+    Outcome,
+    Publication,
+    StoredChunk,
+)
+from worker.mongo.driver import Database
+from worker.mongo.fence import fence
+from worker.mongo.names import DEAD_LETTERS, LEDGER
+from worker.mongo.publish import PublishTransaction
+from worker.mongo.rows import STORED_CHUNK, dead_letter, ledger_row, stored_chunk, vector_of
+
+
+class MongoKnowledge:
+    """Ledger rows and the chunks of one pin."""
+
+    def __init__(self, database: Database, pin: Pin, clock: Clock) -> None:
+        self._database = database
+        self._pin = pin
+        self._clock = clock
+
+    async def states(self, keys: Sequence[DocKey]) -> Mapping[DocKey, DocState]:
+        """The stored state of each key: three finds, whatever the number of keys."""
+        names = [str(key) for key in keys]
+        ids = {"_id": {"$in": names}}
+        ledger = {row["_id"]: ledger_row(row) for row in await self._database.find(LEDGER, ids)}
+        letters = {row["_id"]: dead_letter(row) for row in await self._database.find(DEAD_LETTERS, ids)}
+        chunks: dict[str, list[StoredChunk]] = defaultdict(list)
+        for row in await self._database.find(self._pin.collection, {"docKey": {"$in": names}}, STORED_CHUNK):
+            chunks[row["docKey"]].append(stored_chunk(row))
+        return {
+            key: DocState(ledger.get(name), tuple(chunks[name]), letters.get(name))
+            for key, name in zip(keys, names, strict=True)
+        }
+
+    async def vectors(self, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
+        """Vectors already stored for these texts, by the pinned model, whole ones only."""
+        query = {"textHash": {"$in": list(text_hashes)}, "model": self._pin.model, "dimensions": self._pin.dimensions}
+        found: dict[str, Vector] = {}
+        for row in await self._database.find(self._pin.collection, query, {"textHash": 1, "embedding": 1}):
+            vector = vector_of(row.get("embedding"))
+            if vector is not None and self._whole(vector):
+                found[row["textHash"]] = vector
+        return found
+
+    async def publish(self, publications: Sequence[Publication], leadership: Leadership) -> Sequence[Outcome]:
+        """Store the publications in one transaction; see the port."""
+        if not publications:
+            return []
+        now = self._clock.now()
+        transaction = PublishTransaction(self._database, self._pin, publications, leadership, now)
+        return await self._database.transaction(transaction.run)
+
+    async def owing(self, limit: int) -> Sequence[DocKey]:
+        """Documents with a debt, oldest first."""
+        return await self._keys({"staleSince": {"$exists": True}}, [("staleSince", 1)], limit)
+
+    async def expired(self, now: datetime, limit: int) -> Sequence[DocKey]:
+        """Documents whose time has passed."""
+        return await self._keys({"expiresAt": {"$lte": now}}, [("expiresAt", 1)], limit)
+
+    async def page(self, source: str, after: str | None, limit: int) -> Sequence[DocKey]:
+        """Documents of a source with a living ledger row, or with chunks that no ledger row explains."""
+        query: dict[str, Any] = {"source": source, "deleted": False}
+        if after is not None:
+            query["_id"] = {"$gt": after}
+        rows = await self._database.find(LEDGER, query, {"source": 1, "key": 1}, sort=[("_id", 1)], limit=limit)
+        return [DocKey.of(row["source"], row["key"]) for row in rows]
+
+    async def audit(self) -> AsyncIterator[AuditedChunk]:
+        """Every chunk row, its owner looked up in the ledger, its text and vector checked."""
+        owners = {row["_id"] async for row in self._database.each(LEDGER, {"deleted": False}, {"_id": 1})}
+        fields = {"source": 1, "docKey": 1, "text": 1, "textHash": 1, "model": 1, "embedding": 1}
+        async for row in self._database.each(self._pin.collection, {}, fields):
+            owner = row.get("docKey")
+            yield AuditedChunk(
+                id=row["_id"],
+                source=str(row.get("source")),
+                owner=owner if owner in owners and str(row["_id"]).startswith(f"{owner}/") else None,
+                sound=self._sound(row),
+            )
+
+    async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
+        """Remove chunk rows."""
+
+        async def body(session: Any) -> int:  # noqa: ANN401 - the driver's session
+            await fence(self._database, leadership, session)
+            return await self._database.delete(self._pin.collection, {"_id": {"$in": list(chunk_ids)}}, session=session)
+
+        return await self._database.transaction(body)
+
+    async def _keys(self, query: Mapping[str, Any], sort: Sequence[tuple[str, int]], limit: int) -> Sequence[DocKey]:
+        rows = await self._database.find(LEDGER, query, {"source": 1, "key": 1}, sort=sort, limit=limit)
+        return [DocKey.of(row["source"], row["key"]) for row in rows]
+
+    def _whole(self, vector: Vector) -> bool:
+        return vector.shape == (self._pin.dimensions,) and bool(np.isfinite(vector).all() and vector.any())
+
+    def _sound(self, row: Mapping[str, Any]) -> bool:
+        text, vector = row.get("text"), vector_of(row.get("embedding"))
+        if not isinstance(text, str) or vector is None:
+            return False
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return digest == row.get("textHash") and self._whole(vector)

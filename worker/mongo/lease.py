@@ -1,0 +1,90 @@
+"""Who may write: implements `worker.ports.Lease`. One row, changed only by compare-and-set; the database decides.
+
+No clocks are compared: whoever waits watches the row's `beat`, and takes over when it has not changed for `TTL` on its
+own monotonic clock. A holder on this host whose process is gone is replaced at once, so a restart after kill -9 need
+not wait. Each takeover raises the epoch, and every later write of the former holder names an epoch that no row has.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from worker.clock import Clock
+from worker.errors import Conflict, FencedOff
+from worker.model import Leadership
+from worker.mongo.driver import Database
+from worker.mongo.names import LEASE_ID, LEASES
+from worker.process import process_space, same_process, start_mark
+
+TTL: Final = 10.0
+"""Seconds without a beat after which a holder is believed dead; it renews every three."""
+
+
+class MongoLease:
+    """The lease of this process."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._seen: tuple[object, float] | None = None
+
+    async def acquire(self) -> Leadership | None:
+        """Take the lease if it is free, silent for too long, or held by a process of this host that is gone."""
+        row = await self._database.find_one(LEASES, {"_id": LEASE_ID})
+        if row is None:
+            return await self._take({"_id": LEASE_ID}, 1, upsert=True)
+        if not (row.get("holder") is None or _gone(row["holder"]) or self._silent(row)):
+            return None
+        unchanged = {"_id": LEASE_ID, "epoch": row["epoch"], "beat": row["beat"]}
+        return await self._take(unchanged, int(row["epoch"]) + 1, upsert=False)
+
+    async def renew(self, leadership: Leadership) -> None:
+        """Beat."""
+        mine = {"_id": LEASE_ID, "epoch": leadership.epoch, "holder": {"$ne": None}}
+        if not await self._database.update(LEASES, mine, {"$inc": {"beat": 1}}):
+            message = "another process holds the lease now"
+            raise FencedOff(message)
+
+    async def release(self, leadership: Leadership) -> None:
+        """Give the lease back; nothing happens when another one has it."""
+        mine = {"_id": LEASE_ID, "epoch": leadership.epoch}
+        await self._database.update(LEASES, mine, {"$set": {"holder": None}, "$inc": {"beat": 1}})
+
+    async def holder(self) -> Mapping[str, object] | None:
+        """Who leads: host, pid and epoch; None when nobody does, or when its process on this host is gone."""
+        row = await self._database.find_one(LEASES, {"_id": LEASE_ID})
+        if row is None or row.get("holder") is None or _gone(row["holder"]):
+            return None
+        return {"host": row["holder"]["host"], "pid": row["holder"]["pid"], "epoch": row["epoch"]}
+
+    async def _take(self, unchanged: Mapping[str, Any], epoch: int, *, upsert: bool) -> Leadership | None:
+        taken = {"$set": {"epoch": epoch, "beat": 0, "holder": _me()}}
+        if upsert:
+            taken = {"$setOnInsert": taken["$set"]}
+        try:
+            matched = await self._database.update(LEASES, unchanged, taken, upsert=upsert)
+        except Conflict:
+            return None
+        if not matched:
+            return None
+        if upsert and (await self._database.find_one(LEASES, {"_id": LEASE_ID, "holder": _me()})) is None:
+            return None  # another one inserted it in the same moment
+        return Leadership(epoch)
+
+    def _silent(self, row: Mapping[str, Any]) -> bool:
+        """Whether the row has not changed for the whole TTL while this process watched it."""
+        now, mark = self._clock.monotonic(), (row["epoch"], row["beat"])
+        if self._seen is None or self._seen[0] != mark:
+            self._seen = (mark, now)
+            return False
+        return now - self._seen[1] >= TTL
+
+
+def _me() -> dict[str, object]:
+    space = process_space()
+    return {"host": space.partition("/")[0], "space": space, "pid": os.getpid(), "started": start_mark(os.getpid())}
+
+
+def _gone(holder: Mapping[str, Any]) -> bool:
+    """Whether the holder ran where this process runs and is not there any more."""
+    return holder["space"] == process_space() and not same_process(int(holder["pid"]), str(holder["started"]))

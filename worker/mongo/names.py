@@ -1,0 +1,11 @@
+"""The worker's own collections (design.md, "Contracts"), and the field names of their rows."""
+
+from typing import Final
+
+LEDGER: Final = "freshness_documents"
+CHECKPOINTS: Final = "freshness_checkpoints"
+LEASES: Final = "freshness_leases"
+DEAD_LETTERS: Final = "freshness_dead_letters"
+REQUESTS: Final = "freshness_requests"
+LEASE_ID: Final = "worker"
+STREAM_ID: Final = "stream"

@@ -1,0 +1,128 @@
+"""Rows of our own collections to values and back: the only place that knows their field names."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+from bson import Timestamp
+from bson.binary import Binary, BinaryVectorDtype
+
+from brain.knowledge.chunk import Vector
+from brain.knowledge.pin import Pin
+from worker.model import ChunkDraft, DeadLetter, DocKey, LedgerRow, StoredChunk, id_text
+
+STORED_CHUNK: Final = {"docKey": 1, "textHash": 1, "contentHash": 1, "model": 1, "dimensions": 1}
+"""The projection that `stored_chunk` needs: neither text nor vector."""
+
+
+def vector_value(vector: Vector) -> Binary:
+    """A vector as BSON binary float32 (design decision 9)."""
+    return Binary.from_vector(np.asarray(vector, dtype=np.float32).tolist(), BinaryVectorDtype.FLOAT32)
+
+
+def vector_of(value: object) -> Vector | None:
+    """The vector of a stored value, None when it is none."""
+    if isinstance(value, Binary):
+        try:
+            return np.asarray(value.as_vector().data, dtype=np.float32)
+        except ValueError:
+            return None
+    if isinstance(value, list):
+        try:
+            return np.asarray(value, dtype=np.float32)
+        except (TypeError, ValueError):
+            return None
+    return None
+
+
+def chunk_fields(draft: ChunkDraft, key: DocKey, version: Timestamp, now: datetime) -> dict[str, Any]:
+    """Every field of a chunk but its id, its vector and what the vector is of (design.md, "A chunk")."""
+    return {
+        "source": key.source,
+        "docId": id_text(key.raw),
+        "docKey": str(key),
+        **draft.metadata.as_fields(),
+        "text": draft.text,
+        "contentHash": draft.content_hash,
+        "textHash": draft.text_hash,
+        "tokens": draft.tokens,
+        "sourceVersion": version,
+        "indexedAt": now,
+    }
+
+
+def vector_fields(vector: Vector, pin: Pin) -> dict[str, Any]:
+    """The vector of a chunk and what it is of."""
+    return {"model": pin.model, "dimensions": pin.dimensions, "embedding": vector_value(vector)}
+
+
+def stored_chunk(row: Mapping[str, Any]) -> StoredChunk:
+    """A chunk row as the diff sees it; fields that somebody broke by hand are seen as different from any right ones."""
+    dimensions = row.get("dimensions")
+    return StoredChunk(
+        id=str(row["_id"]),
+        text_hash=str(row.get("textHash")),
+        content_hash=str(row.get("contentHash")),
+        model=str(row.get("model")),
+        dimensions=dimensions if isinstance(dimensions, int) else -1,
+    )
+
+
+def ledger_fields(row: LedgerRow, epoch: int, now: datetime) -> dict[str, Any]:
+    """The ledger's row of a document, without its id; what is owed and what expires is there only when it is."""
+    sometimes = {"staleSince": row.stale_since, "expiresAt": row.expires_at}
+    return {
+        "source": row.key.source,
+        "key": row.key.raw,
+        "version": row.version,
+        "epoch": epoch,
+        "deleted": row.deleted,
+        "face": row.face,
+        "faceSince": row.face_since,
+        "refs": list(row.refs),
+        "updatedAt": now,
+        **{name: value for name, value in sometimes.items() if value is not None},
+    }
+
+
+def ledger_row(row: Mapping[str, Any]) -> LedgerRow:
+    """A stored ledger row."""
+    return LedgerRow(
+        key=DocKey.of(str(row["source"]), row["key"]),
+        version=row["version"],
+        deleted=bool(row.get("deleted")),
+        face=row.get("face"),
+        refs=tuple(row.get("refs") or ()),
+        expires_at=row.get("expiresAt"),
+        face_since=row.get("faceSince"),
+        stale_since=row.get("staleSince"),
+    )
+
+
+def letter_fields(letter: DeadLetter, epoch: int) -> dict[str, Any]:
+    """A dead letter's row, without its id."""
+    return {
+        "source": letter.key.source,
+        "key": letter.key.raw,
+        "version": letter.version,
+        "reason": letter.reason,
+        "detail": letter.detail,
+        "tries": letter.tries,
+        "firstAt": letter.first_at,
+        "lastAt": letter.last_at,
+        "epoch": epoch,
+    }
+
+
+def dead_letter(row: Mapping[str, Any]) -> DeadLetter:
+    """A stored dead letter."""
+    return DeadLetter(
+        key=DocKey.of(str(row["source"]), row["key"]),
+        version=row["version"],
+        reason=str(row["reason"]),
+        detail=str(row["detail"]),
+        tries=int(row["tries"]),
+        first_at=row["firstAt"],
+        last_at=row["lastAt"],
+    )
