@@ -6,6 +6,7 @@ Each duty runs for ever and is a task of its own; one that dies ends the worker.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final, cast
 
 from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Request
@@ -78,20 +79,37 @@ class Duties:
 
     async def pay_debts_now(self) -> None:
         """Pay every debt there is."""
-        await self._attend_all(lambda: self._papers.store.owing(PAGE), "refresh")
+        await self._attend_all(self._papers.store.owing, "refresh", set())
 
     async def end_what_expires(self) -> None:
-        """Look again at documents whose time is over (an event that ended): nothing else would."""
+        """Look again at documents whose time is over (an event that ended): nothing else would.
+
+        One that nobody can shape any more stays among them; it is looked at once, not every few seconds.
+        """
+        attended: set[DocKey] = set()
         while True:
-            await self._attend_all(lambda: self._papers.store.expired(self._around.clock.now(), PAGE), "expiry")
+            find = partial(self._papers.store.expired, self._around.clock.now())
+            found = await self._attend_all(find, "expiry", attended)
+            attended.intersection_update(found)
             await self._around.clock.sleep(EXPIRY_EVERY)
 
-    async def _attend_all(self, find: Callable[[], Awaitable[Sequence[DocKey]]], origin: Origin) -> None:
-        """Look at what is found until nothing new is; one that stays as it is (a dead letter) is not asked again."""
-        attended: set[DocKey] = set()
-        while fresh := [key for key in await self._around.persist("database", find) if key not in attended]:
+    async def _attend_all(
+        self, find: Callable[[int], Awaitable[Sequence[DocKey]]], origin: Origin, attended: set[DocKey]
+    ) -> Sequence[DocKey]:
+        """Look at what is found until nothing new is, and return what was found last.
+
+        Those that stay as they are (a dead letter, a source that is no longer watched) are not asked again, and what
+        stands behind a page full of them is found too.
+        """
+        limit = PAGE
+        while True:
+            found = await self._around.persist("database", partial(find, limit))
+            fresh = [key for key in self._book.watched(found) if key not in attended]
+            if not fresh and len(found) < limit:
+                return found
             await self._desk.attend(fresh, origin)
             attended.update(fresh)
+            limit = PAGE if fresh else limit + PAGE
 
     async def rescan_by_the_clock(self, every: timedelta) -> None:
         """Scan each source again when its last scan is that old: the safety net under the stream."""
@@ -102,7 +120,7 @@ class Duties:
             await self._around.clock.sleep(RESCAN_CHECK_EVERY)
 
     async def serve_requests(self) -> None:
-        """Do what commands left to be done, one at a time."""
+        """Do what commands left to be done, one at a time; of sources that are not watched, nothing."""
         while True:
             request = await self._around.persist("database", lambda: self._papers.requests.take(self._leadership))
             if request is None:
@@ -118,13 +136,13 @@ class Duties:
     async def _perform(self, request: Request) -> Mapping[str, object]:
         match request.kind:
             case "backfill":
-                sources = _names(request.arguments.get("sources"))
+                sources = [name for name in _names(request.arguments.get("sources")) if self._book.watches(name)]
                 await self._around.persist("database", lambda: self._book.want(sources, "backfill"))
                 await self._book.done(sources)
                 await self.pay_debts_now()
                 return {"sources": list(sources)}
             case "look":
-                keys = _keys(request.arguments.get("keys"))
+                keys = self._book.watched(_keys(request.arguments.get("keys")))
                 if rows := _rows(request.arguments.get("discard")):
                     store, leadership = self._papers.store, self._leadership
                     await self._around.persist("database", lambda: store.discard(rows, leadership))
@@ -144,7 +162,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 def _keys(value: object) -> tuple[DocKey, ...]:
     rows = (cast("Mapping[str, object]", row) for row in _rows(value) if isinstance(row, dict))
-    return tuple(DocKey.of(str(row["source"]), row["id"]) for row in rows)
+    return tuple(DocKey.of(str(row["source"]), row["id"]) for row in rows if "source" in row and "id" in row)
 
 
 def _rows(value: object) -> list[object]:

@@ -5,12 +5,12 @@ is then void, and a new one starts from the beginning. Nothing that a void scan 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from worker.errors import KnowledgeError
-from worker.model import Leadership, Scan
+from worker.model import DocKey, Leadership, Scan
 from worker.ports import Checkpoints
 
 
@@ -42,6 +42,14 @@ class ScanBook:
     def pending(self) -> Sequence[str]:
         """Sources whose scan is not done."""
         return list(self._open)
+
+    def watches(self, source: str) -> bool:
+        """Whether this leadership is about that source: what is stored may be of others, watched in former days."""
+        return source in self._shapes
+
+    def watched(self, keys: Iterable[DocKey]) -> Sequence[DocKey]:
+        """Those of the documents whose source is watched."""
+        return [key for key in keys if self.watches(key.source)]
 
     async def load(self) -> None:
         """Take over what is stored: scans not done go on; sources never scanned or shaped otherwise now are wanted."""
