@@ -179,9 +179,10 @@ class Part:
 class Shaped:
     """What a document says now. No parts: it is hidden, or says nothing.
 
-    `refs` are the documents whose face appears in the text; `face` is what other documents' texts say of this one (a
-    trick's name, say), so that a change of it refreshes them; `expires_at` is when it leaves without any write;
-    `oddities` names the odd values that were met (a closed set of words, for counting).
+    `refs` are the documents whose face appears in the text, and `faces` those faces as they were read for it (a ref
+    that is not in it showed none); `face` is what other documents' texts say of this one (a trick's name, say), so that
+    a change of it refreshes them; `expires_at` is when it leaves without any write; `oddities` names the odd values
+    that were met (a closed set of words, for counting).
     """
 
     parts: tuple[Part, ...] = ()
@@ -189,6 +190,7 @@ class Shaped:
     face: str | None = None
     expires_at: datetime | None = None
     oddities: tuple[str, ...] = ()
+    faces: Mapping[DocKey, str | None] = field(default_factory=dict[DocKey, str | None])
 
 
 # --- stored state -----------------------------------------------------------------------------------------------------
@@ -224,9 +226,11 @@ class AuditedChunk:
 class LedgerRow:
     """The ledger's row of a document: the version that is stored, or the tombstone of what was.
 
-    `face_since` is the version at which the face last changed. `stale_since` is a debt: a document named in `refs`
-    changed its face at that time, and a read at least as new has not been published yet. The store writes both, in the
-    transaction that publishes, so a crash cannot forget them.
+    `seen` holds, in the order of `refs`, the face of each that the stored text shows. `stale_since` is a debt: a
+    document named in `refs` may have another face since that time, and a read at least as new has not been published
+    yet. The store writes it, in the transaction that publishes, so a crash cannot forget it.
+
+    A tombstone keeps the face of a document that is there and says nothing; one that is gone has none.
     """
 
     key: DocKey
@@ -235,6 +239,7 @@ class LedgerRow:
     face: str | None = None
     refs: tuple[str, ...] = ()
     expires_at: datetime | None = None
+    seen: tuple[str | None, ...] = ()
     face_since: Timestamp | None = None
     stale_since: Timestamp | None = None
 
@@ -257,11 +262,16 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class DocState:
-    """Everything that is stored of one document under the active pin."""
+    """Everything that is stored of one document under the active pin.
+
+    `seen_as` holds the faces of it that the stored texts of others show (their `seen`), None among them where one shows
+    none.
+    """
 
     ledger: LedgerRow | None = None
     chunks: tuple[StoredChunk, ...] = ()
     dead: DeadLetter | None = None
+    seen_as: frozenset[str | None] = frozenset()
 
 
 # --- diff and publish -------------------------------------------------------------------------------------------------
@@ -284,7 +294,8 @@ class Delta:
     """What must be written so that the stored state of one document becomes f(document).
 
     `write` needs vectors; `rewrite` keeps the stored vector and replaces the rest of the row; `remove` holds chunk ids.
-    `ledger` is None when nothing about the document needs storing.
+    `ledger` is None when nothing about the document needs storing. `refresh_neighbours` says that a document that
+    refers to this one may show another face than it has now.
     """
 
     key: DocKey
@@ -300,7 +311,8 @@ class Delta:
     @property
     def empty(self) -> bool:
         """Nothing to write at all."""
-        return self.ledger is None and not (self.write or self.rewrite or self.remove or self.clears_dead_letter)
+        written = self.write or self.rewrite or self.remove
+        return self.ledger is None and not (written or self.clears_dead_letter or self.refresh_neighbours)
 
 
 @dataclass(frozen=True, slots=True)

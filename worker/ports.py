@@ -74,7 +74,7 @@ class KnowledgeStore(Protocol):
     """What is stored of each document: its ledger row and its chunks under the active pin, changed together."""
 
     async def states(self, keys: Sequence[DocKey]) -> Mapping[DocKey, DocState]:
-        """The stored state of each key; a key with nothing stored has an empty state."""
+        """The stored state of each key, `seen_as` included; a key with nothing stored has an empty state."""
         ...
 
     async def vectors(self, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
@@ -88,8 +88,12 @@ class KnowledgeStore(Protocol):
         is `deleted`; else `applied`. Raises FencedOff when the leadership is over, Conflict or another Retryable when
         the whole transaction may be tried again.
 
-        Debts: with `refresh_neighbours`, every older row that refers to the document gets `stale_since`; a document
-        that refers to one whose face changed after its own version was read gets it too, at once.
+        Debts: with `refresh_neighbours`, with or without a ledger row in the delta, every row that refers to the
+        document gets `stale_since`, the delta's version, whatever its own version is (a later debt stays). A row that
+        is written keeps a debt that is newer than its own version, and owes its own version itself when it shows a face
+        that the ledger's row of that other document does not have (no row: no face) and that its former row did not
+        show of it already. So every stored face agrees in the end, also when names go there and back between two looks,
+        and one that never can (a dead letter) costs one look, not a look for ever.
         """
         ...
 

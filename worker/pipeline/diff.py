@@ -52,7 +52,7 @@ def diff(key: DocKey, version: Timestamp, shaped: Shaped, state: DocState, targe
         remove=remove,
         kept=len(wanted) - len(write) - len(rewrite),
         ledger=ledger if touched or _ledger_moved(ledger, state.ledger) else None,
-        refresh_neighbours=ledger.face != _face(state.ledger),
+        refresh_neighbours=ledger.face != _face(state.ledger) or bool(state.seen_as - {ledger.face}),
         clears_dead_letter=state.dead is not None,
     )
 
@@ -73,15 +73,16 @@ def _same_vector(text_digest: str, old: StoredChunk | None, pin: Pin) -> bool:
 
 
 def _ledger(key: DocKey, version: Timestamp, shaped: Shaped, old: LedgerRow | None) -> LedgerRow:
-    if not shaped.parts:
-        # An expired or hidden document is watched no longer by time: only a write can bring it back.
-        return LedgerRow(key, version, deleted=True)
+    refs = tuple(ref for ref in dict.fromkeys(shaped.refs) if ref != key)
     return LedgerRow(
         key,
         version,
+        deleted=not shaped.parts,
         face=shaped.face,
-        refs=tuple(dict.fromkeys(str(ref) for ref in shaped.refs)),
-        expires_at=shaped.expires_at,
+        refs=tuple(str(ref) for ref in refs),
+        seen=tuple(shaped.faces.get(ref) for ref in refs),
+        # An expired or hidden document is watched no longer by time: only a write can bring it back.
+        expires_at=shaped.expires_at if shaped.parts else None,
         face_since=old.face_since if old is not None else None,
     )
 
@@ -89,11 +90,11 @@ def _ledger(key: DocKey, version: Timestamp, shaped: Shaped, old: LedgerRow | No
 def _ledger_moved(new: LedgerRow, old: LedgerRow | None) -> bool:
     """Whether the row says something else than before; a newer version of the same says nothing new."""
     if old is None:
-        return not new.deleted
+        return not new.deleted or new.face is not None or bool(new.refs)
     if old.stale_since is not None:
         return True
     return replace(new, version=old.version, face_since=old.face_since) != old
 
 
 def _face(ledger: LedgerRow | None) -> str | None:
-    return None if ledger is None or ledger.deleted else ledger.face
+    return None if ledger is None else ledger.face

@@ -5,16 +5,16 @@ for as long as it takes, with the work in hand, so that nothing is lost and inta
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from worker.errors import Poison
-from worker.model import Delta, DocKey, DocState, Outcome
+from worker.model import Delta, DocKey, DocState, Outcome, Publication
 from worker.pipeline.around import Around
 from worker.pipeline.coalesce import Coalescer, Work
 from worker.pipeline.dead_letters import Undertaker
 from worker.pipeline.diff import Target, diff
-from worker.pipeline.embed import EmbedStep
+from worker.pipeline.embed import EmbedStep, Failed
 from worker.pipeline.publish import Publisher
 from worker.pipeline.shape import Looked, Shaper
 from worker.ports import KnowledgeStore
@@ -56,20 +56,37 @@ class Runner:
 
     async def _outcomes(self, works: Sequence[Work]) -> Mapping[DocKey, Outcome]:
         """Take the documents to their durable outcomes."""
-        outcomes: dict[DocKey, Outcome] = {}
         wanted = {work.key: work.after for work in works}
         looked = await self._around.persist("database", lambda: self._steps.shaper.look(wanted))
         await self._around.probe.reached("shaped")
-        states = await self._around.persist("database", lambda: self._store.states(list(wanted)))
-        for found in looked:
-            if isinstance(found.shaped, Poison):
-                await self._steps.undertaker.bury(found.key, found.version, found.shaped, states[found.key].dead)
-                outcomes[found.key] = "dead_lettered"
+        states = await self._states(works)
         deltas = self._deltas(looked, states)
         await self._around.probe.reached("diffed")
-        outcomes.update({delta.key: "unchanged" for delta in deltas if delta.empty})
-        outcomes.update(await self._store_all([delta for delta in deltas if not delta.empty], states))
+        outcomes: dict[DocKey, Outcome] = {delta.key: "unchanged" for delta in deltas if delta.empty}
+        todo = [delta for delta in deltas if not delta.empty]
+        publications, failed = await self._around.persist("database", lambda: self._steps.embed.embed(todo))
+        await self._around.probe.reached("embedded")
+        failed = [*_unreadable(looked, states), *failed]
+        outcomes.update(await self._store_all([*publications, *_words_of(failed)]))
+        await self._around.probe.reached("published")
+        for failure in failed:
+            delta = failure.delta
+            await self._steps.undertaker.bury(delta.key, delta.version, failure.error, states[delta.key].dead)
+            outcomes[delta.key] = "dead_lettered"
         return outcomes
+
+    async def _states(self, works: Sequence[Work]) -> Mapping[DocKey, DocState]:
+        """What is stored of the documents.
+
+        A look that only pays a debt does not ask what others show of the document: two that name each other, and can
+        never agree, would send each other round for ever.
+        """
+        keys = [work.key for work in works]
+        states = dict(await self._around.persist("database", lambda: self._store.states(keys)))
+        for work in works:
+            if all(received.change.origin == "refresh" for received in work.received):
+                states[work.key] = replace(states[work.key], seen_as=frozenset())
+        return states
 
     def _deltas(self, looked: Sequence[Looked], states: Mapping[DocKey, DocState]) -> Sequence[Delta]:
         deltas: list[Delta] = []
@@ -81,18 +98,9 @@ class Runner:
                 self._around.meter.odd(found.key.source, oddity)
         return deltas
 
-    async def _store_all(self, deltas: Sequence[Delta], states: Mapping[DocKey, DocState]) -> Mapping[DocKey, Outcome]:
-        outcomes: dict[DocKey, Outcome] = {}
-        publications, failed = await self._around.persist("database", lambda: self._steps.embed.embed(deltas))
-        await self._around.probe.reached("embedded")
+    async def _store_all(self, publications: Sequence[Publication]) -> Mapping[DocKey, Outcome]:
         stored = await self._around.persist("database", lambda: self._steps.publisher.publish(publications))
-        outcomes.update({p.delta.key: outcome for p, outcome in zip(publications, stored, strict=True)})
-        await self._around.probe.reached("published")
-        for failure in failed:
-            delta = failure.delta
-            await self._steps.undertaker.bury(delta.key, delta.version, failure.error, states[delta.key].dead)
-            outcomes[delta.key] = "dead_lettered"
-        return outcomes
+        return {p.delta.key: outcome for p, outcome in zip(publications, stored, strict=True)}
 
     def _count(self, works: Sequence[Work], outcomes: Mapping[DocKey, Outcome]) -> None:
         """Give every change one outcome: the newest of a document gets the document's, the others were superseded."""
@@ -103,3 +111,18 @@ class Runner:
             committed = next((r.change.wall for r in work.received if r.change.wall is not None), None)
             lag = None if committed is None else max(0.0, (now - committed).total_seconds())
             self._around.meter.settled(work.key.source, outcomes[work.key], lag)
+
+
+def _unreadable(looked: Sequence[Looked], states: Mapping[DocKey, DocState]) -> list[Failed]:
+    """The documents that nobody can shape; what others show of them may be anything."""
+    return [
+        Failed(Delta(found.key, found.version, refresh_neighbours=bool(states[found.key].seen_as)), found.shaped)
+        for found in looked
+        if isinstance(found.shaped, Poison)
+    ]
+
+
+def _words_of(failed: Sequence[Failed]) -> list[Publication]:
+    """Nothing of a failed document is stored, but others may show a face that it has no longer."""
+    changed = [failure.delta for failure in failed if failure.delta.refresh_neighbours]
+    return [Publication(Delta(delta.key, delta.version, refresh_neighbours=True), {}) for delta in changed]
