@@ -67,6 +67,11 @@ class Coalescer:
         """How many documents wait to be taken."""
         return len(self._urgent) + len(self._patient) + len(self._held)
 
+    def inside(self, source: str) -> Sequence[DocKey]:
+        """Documents of a source that wait or are being worked on."""
+        keys = dict.fromkeys((*self._urgent, *self._patient, *self._held, *self._busy))
+        return [key for key in keys if key.source == source]
+
     async def put(self, received: Received) -> None:
         """Take in a change; waits while the coalescer is full."""
         if self._unsettled >= self._capacity:

@@ -37,8 +37,12 @@ class Desk:
 
     async def look(self, change: Change, settled: Callable[[], None]) -> None:
         """Take in any change; `settled` is called when its outcome is durable."""
-        self._around.meter.received(change.key.source)
         await self._coalescer.put(Received(change, settled))
+        self._around.meter.received(change.key.source)  # one that is cut off while it waits for room never came in
+
+    def inside(self, source: str) -> Sequence[DocKey]:
+        """Documents of a source that are on their way now."""
+        return self._coalescer.inside(source)
 
     async def attend(self, keys: Iterable[DocKey], origin: Origin) -> None:
         """Have documents looked at, and wait until all have their outcome."""

@@ -182,7 +182,8 @@ class Leader:
         return _start(group, duties.keep_checkpoint(), duties.keep_lease(), *pumps)
 
     async def _scan_for_ever(self, desk: Desk) -> None:
-        scanner = Scanner(self._world.documents, self._world.papers.store, desk, self._around)
+        papers = self._world.papers
+        scanner = Scanner(self._world.documents, papers.store, papers.letters, desk, self._around)
         while True:
             job = await self._book.next()
 

@@ -2,7 +2,8 @@
 
 A scan keeps its place by document id, so a restart goes on where every outcome was durable. When every document was
 looked at, the sweep looks at every stored one that has no document any more: what was deleted while nobody watched goes
-too.
+too. It also looks at what is on its way when it begins: that may have been read before the collection was dropped, and
+would be stored after the sweep has passed.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from typing import Final, Protocol
 from worker.model import Change, DocKey, Scan
 from worker.pipeline.around import Around
 from worker.pipeline.watermark import Watermark
-from worker.ports import Documents, KnowledgeStore
+from worker.ports import DeadLetters, Documents, KnowledgeStore
 
 PAGE: Final = 200
 AHEAD: Final = 1000
@@ -30,13 +31,20 @@ class Outlet(Protocol):
         """Look at a document; `settled` is called when its outcome is durable. Returns when there is room for more."""
         ...
 
+    def inside(self, source: str) -> Sequence[DocKey]:
+        """Documents of a source that are on their way now."""
+        ...
+
 
 class Scanner:
     """Scans sources, one at a time."""
 
-    def __init__(self, documents: Documents, store: KnowledgeStore, outlet: Outlet, around: Around) -> None:
+    def __init__(
+        self, documents: Documents, store: KnowledgeStore, letters: DeadLetters, outlet: Outlet, around: Around
+    ) -> None:
         self._documents = documents
         self._store = store
+        self._letters = letters
         self._outlet = outlet
         self._around = around
 
@@ -67,6 +75,12 @@ class Scanner:
 
     async def _sweep(self, scan: Scan) -> None:
         flight = _Flight(scan, self._around, keep=None)
+        for key in self._outlet.inside(scan.source):
+            await flight.put(key, self._outlet)
+        letters = await self._around.persist("database", self._letters.all)
+        buried = [letter.key for letter in letters if letter.key.source == scan.source]
+        for key in await self._absent(scan.source, buried):
+            await flight.put(key, self._outlet)
         after: str | None = None
         while stored := await self._stored(scan.source, after):
             for key in await self._absent(scan.source, stored):
