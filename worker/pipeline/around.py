@@ -42,18 +42,18 @@ class Around:
         """
         backoff = Backoff(self.rng)
         began = self.clock.monotonic()
-        while True:
-            try:
-                result = await attempt()
-            except Retryable as error:
-                if self.spent(began):
-                    raise
-                self.health.pause(reason, str(error))
-                await self.clock.sleep(error.retry_after or backoff.next())
-            else:
-                if backoff.failures:
-                    self.health.resume(reason)
-                return result
+        try:
+            while True:
+                try:
+                    return await attempt()
+                except Retryable as error:
+                    if self.spent(began):
+                        raise
+                    self.health.pause(reason, str(error))
+                    await self.clock.sleep(error.retry_after or backoff.next())
+        finally:
+            if backoff.failures:
+                self.health.resume(reason)  # however it ends: nobody waits for it any more
 
     def spent(self, began: float) -> bool:
         """Whether patience has ended for something that began at that monotonic time."""
