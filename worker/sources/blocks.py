@@ -11,6 +11,7 @@ from worker.sources.split import Block
 
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{1,30}")
 _DIAGRAMS: Final = ("mermaid",)
+_SPACES: Final = re.compile(" {2,}")
 _TICKS: Final = re.compile(r"`{3,}")
 
 
@@ -32,8 +33,8 @@ def _inline(children: Sequence[Token], *, plain: bool) -> Iterator[str]:
                 yield "\n"
             case "image":
                 yield "".join(_inline(child.children, plain=plain)) if child.children else child.content
-            case _:
-                yield child.content  # text; empty for the marks of links and emphasis
+            case _:  # text; empty for the marks of links and emphasis
+                yield child.content if plain else _SPACES.sub(" ", child.content)
 
 
 def blocks_of(tokens: Sequence[Token]) -> list[Block]:
@@ -42,7 +43,7 @@ def blocks_of(tokens: Sequence[Token]) -> list[Block]:
 
 
 class _Renderer:
-    """A walk over tokens; containers call each other, as deep as the parser allows (20)."""
+    """A walk over tokens; containers call each other, as deep as the parser allows."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
@@ -61,7 +62,8 @@ class _Renderer:
                 case "heading_open":
                     text = inline_text(self._tokens[self._at])
                     self._at += 2
-                    blocks += _paragraph(f"{token.markup if token.markup.startswith('#') else '##'} {text}")
+                    mark = token.markup if token.markup.startswith("#") else "##"
+                    blocks += [replace(block, leads=True) for block in _paragraph(f"{mark} {text}")]
                 case "fence" | "code_block":
                     blocks += _fence(token)
                 case "bullet_list_open" | "ordered_list_open":

@@ -20,7 +20,7 @@ _INVISIBLE: Final = re.compile(
 _LINE_END: Final = re.compile("\r\n?|[\u2028\u2029\x85]")
 _ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # Possessive, so that a tag that never ends costs one pass and no memory.
-_TAG: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})(?=[\s/>])(?:[^<>\"']++|\"[^\"<>]*+\"|'[^'<>]*+')*+>")
+_TAG: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})(?=[\s/>])(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>")
 _SPACES: Final = re.compile(r"[^\S\n]+")
 _LINE_EDGES: Final = re.compile(r" ?\n ?")
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
@@ -147,7 +147,7 @@ def clean(text: str) -> str:
     if "<" in text:
         text = _TAG.sub(_tag_to_text, _without_unread(text))
     if "&" in text:
-        text = scrub(_ENTITY.sub(lambda match: html.unescape(match.group()), text))
+        text = scrub(_ENTITY.sub(lambda match: html.unescape(match.group()).replace("\ufffd", ""), text))
     return _BLANK_LINES.sub("\n\n", _LINE_EDGES.sub("\n", _SPACES.sub(" ", text))).strip()
 
 

@@ -40,6 +40,8 @@ class Docs:
             return Shaped()
         title = fields.line("title") or Fields(values, set()).line("title")
         page = read_page(front.body, title or None, setting)
+        if page.too_deep:
+            fields.note("too_deep")
         if not page.sections:
             return Shaped(oddities=fields.oddities)
         title = title or page.heading or ""

@@ -37,6 +37,8 @@ def split_front_matter(text: str) -> FrontMatter:
         return FrontMatter(body=text)
     body = text[match.end() :]
     try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(match.group(1), _LOADER)):
+            return FrontMatter(body=body, problem="front matter uses YAML aliases")  # a few bytes can mean gigabytes
         loaded = cast("object", yaml.load(match.group(1), _LOADER))  # noqa: S506 - a safe loader, see above
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2026-13-45
         return FrontMatter(body=body, problem=f"front matter is not YAML: {' '.join(str(error).split())[:200]}")

@@ -21,6 +21,8 @@ from worker.sources.mdx import plain_markdown
 from worker.sources.source import Setting
 from worker.sources.split import MOST_CHARACTERS, SMALL, Block, tokens_of
 
+MOST_NESTED: Final = 60
+"""How deep lists and quotes may stand in each other; each one counts once or twice."""
 TOP: Final = "(top)"
 """The part name of the text before the first heading below the title; no anchor can look like it."""
 _DEEPEST: Final = 3
@@ -29,7 +31,9 @@ _LONGEST_NAME: Final = 160
 _CODE_INDENT: Final = 4
 
 # As MDX reads a page: no indented code, no HTML (mdx.py took the tags out; what is left are somebody's words).
-_PARSER: Final = MarkdownIt("commonmark").enable("table").disable(["html_block", "html_inline", "code"])
+_PARSER: Final = (
+    MarkdownIt("commonmark", {"maxNesting": MOST_NESTED}).enable("table").disable(["html_block", "html_inline", "code"])
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page in sections; `heading` is its first level-1 heading."""
+    """A page in sections; `heading` is its first level-1 heading; `too_deep`: what is nested deeper was not read."""
 
     heading: str | None
     sections: tuple[Section, ...]
+    too_deep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +80,14 @@ def read_page(markdown: str, title: str | None, setting: Setting) -> Page:
         reason = f"more than {MOST_CHARACTERS} characters of Markdown"
         raise UnreadableDocument(reason)
     source = plain_markdown(markdown)
-    drafts = _drafts(_PARSER.parse(source), source.split("\n"))
+    tokens = _PARSER.parse(source)
+    drafts = _drafts(tokens, source.split("\n"))
     first = next((heading for draft in drafts for heading in draft.above[-1:] if heading.level == 1), None)
     titled = first if first is not None and title in (None, "", first.text) else None
     sections = [_section(draft, titled) for draft in drafts]
     heading = first.text if first else None
-    return Page(heading, tuple(_unique(_joined(sections, drafts, title or heading or "", setting))))
+    joined = _joined(sections, drafts, title or heading or "", setting)
+    return Page(heading, tuple(_unique(joined)), any(token.level >= MOST_NESTED - 1 for token in tokens))
 
 
 def first_heading(markdown: str) -> str | None:
@@ -153,7 +160,7 @@ def _joined(sections: Sequence[Section], drafts: Sequence[_Draft], title: str, s
         together = used + cost + (tokens_of(heading, setting) if cost < SMALL else 0)
         if joined and cost < SMALL and together <= room:
             before = joined[-1]
-            joined[-1] = replace(before, blocks=(*before.blocks, Block(heading), *section.blocks))
+            joined[-1] = replace(before, blocks=(*before.blocks, Block(heading, leads=True), *section.blocks))
             used = together
         else:
             joined.append(section)

@@ -38,8 +38,9 @@ _ADMONITION: Final = re.compile(r"\s*(?P<kind>[A-Za-z][\w-]*)?\s*(?P<title>.*)")
 _ATTRIBUTES: Final = re.compile(r"\{[^{}]*\}\s*$")
 _LABEL: Final = {name: re.compile(rf"\s{name}=(?:\{{\s*)?(?:\"([^\"]*)\"|'([^']*)')") for name in ("label", "value")}
 _COMMENT_ID: Final = re.compile(r"\s*#([\w-]+)\s*")
-_MDX_FENCE: Final = re.compile(r"^(`{3,}|~{3,})mdx-code-block[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_MDX_FENCE: Final = re.compile(r"(`{3,}|~{3,})mdx-code-block\b")
 _MOST_ESM_LINES: Final = 500
+_MOST_ENDLESS_ESM: Final = 20  # after so many statements that do not end, one is taken to be a line
 
 # Blocks only, and as MDX reads them: no indented code, no HTML blocks (a fence right below a tag is a fence).
 _BLOCKS: Final = MarkdownIt("commonmark").disable(["html_block", "code", "inline", "reference", "text_join"])
@@ -48,8 +49,23 @@ _BLOCKS: Final = MarkdownIt("commonmark").disable(["html_block", "code", "inline
 def plain_markdown(text: str) -> str:
     """The page without what only MDX understands. Takes scrubbed text; raises nothing."""
     if "mdx-code-block" in text:
-        text = _MDX_FENCE.sub(lambda match: match.group(2), text)
+        text = _without_mdx_fences(text)
     return _Scanner(text).run()
+
+
+def _without_mdx_fences(text: str) -> str:
+    """A fence marked `mdx-code-block` is no code: its two lines go, and what is between them is read as MDX."""
+    kept: list[str] = []
+    closing: str | None = None
+    for line in text.split("\n"):
+        opened = None if closing else _MDX_FENCE.match(line)
+        if opened:
+            closing = opened.group(1)
+        elif closing and line.rstrip() == closing:
+            closing = None
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def fences_of(text: str) -> list[tuple[int, int]]:
@@ -77,6 +93,7 @@ class _Scanner:
         self._out: list[str] = []
         self._esm_end = 0
         self._failed_tags = 0
+        self._endless_esm = 0
         self._endless: set[str] = set()
 
     def run(self) -> str:
@@ -161,7 +178,7 @@ class _Scanner:
             return end
         depth, at = 0, start
         first_blank: int | None = None
-        for _ in range(_MOST_ESM_LINES):
+        for _ in range(_MOST_ESM_LINES if self._endless_esm < _MOST_ENDLESS_ESM else 1):
             line_end = text.find("\n", at)
             line_end = len(text) if line_end < 0 else line_end
             line = text[at:line_end]
@@ -174,6 +191,7 @@ class _Scanner:
                 return at
             if following == "\n" and first_blank is None:
                 first_blank = at
+        self._endless_esm += 1
         self._esm_end = first_blank or at
         return self._esm_end
 

@@ -195,7 +195,7 @@ class Fields:
             text = f"{value:g}" if math.isfinite(value) else ""
         else:
             text = str(int(value)) if value.bit_length() <= 2 * LONGEST_NUMBER else ""
-        return text if len(text) <= LONGEST_NUMBER else self._nothing("wrong_type")
+        return text if text and len(text) <= LONGEST_NUMBER else self._nothing("wrong_type")
 
     def _nothing(self, oddity: Oddity) -> str:
         self.note(oddity)

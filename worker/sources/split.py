@@ -34,13 +34,15 @@ class Block:
     """A piece of text that is kept whole where it fits.
 
     `glue` stands between it and the block before it; `opener` and `closer` (a fence's marks, a table's head rows, with
-    their line breaks) are repeated around every piece when it must be split.
+    their line breaks) are repeated around every piece when it must be split. A block that `leads` (a heading) never
+    ends a chunk where something follows it.
     """
 
     text: str
     glue: str = "\n\n"
     opener: str = ""
     closer: str = ""
+    leads: bool = False
 
     @property
     def whole(self) -> str:
@@ -91,17 +93,19 @@ class _Filler:
 
     def fill(self, blocks: Sequence[Block]) -> list[str]:
         texts: list[str] = []
-        group: list[Block] = []
+        group: list[tuple[Block, int]] = []
         used = 0
         for block in blocks:
             for piece, cost in self._pieces(block):
                 if group and used + cost > self._room:
-                    self._finish(group, texts)
-                    group, used = [], 0
-                group.append(piece)
+                    leading = _leading(group)
+                    self._finish([member for member, _ in group[: len(group) - leading]], texts)
+                    group = group[len(group) - leading :]
+                    used = sum(size for _, size in group)
+                group.append((piece, cost))
                 used += cost
         if group:
-            self._finish(group, texts)
+            self._finish([member for member, _ in group], texts)
         return texts
 
     def _finish(self, group: Sequence[Block], texts: list[str]) -> None:
@@ -151,6 +155,14 @@ class _Filler:
     def _cost(self, text: str) -> int:
         """Tokens of a text inside a chunk, the glue before it included."""
         return self._count(text) - self._special + 1
+
+
+def _leading(group: Sequence[tuple[Block, int]]) -> int:
+    """How many blocks at the end of the group only lead to the next one; 0 when it holds nothing else."""
+    leading = 0
+    while leading < len(group) and group[-1 - leading][0].leads:
+        leading += 1
+    return leading if leading < len(group) else 0
 
 
 def _even(text: str) -> str:
