@@ -240,7 +240,6 @@ class LedgerRow:
     refs: tuple[str, ...] = ()
     expires_at: datetime | None = None
     seen: tuple[str | None, ...] = ()
-    face_since: Timestamp | None = None
     stale_since: Timestamp | None = None
 
 

@@ -181,7 +181,10 @@ class Requests(Protocol):
         ...
 
     async def take(self, leadership: Leadership) -> Request | None:
-        """The oldest request that is not finished and that this leader has not begun yet; it is begun now."""
+        """The oldest request that is not finished; it is begun now.
+
+        A leader does one at a time, so it gets the same one again until it is finished: an answer may be lost.
+        """
         ...
 
     async def finish(self, request: Request, result: Mapping[str, object], leadership: Leadership) -> None:

@@ -36,7 +36,7 @@ class MongoKnowledge:
         self._clock = clock
 
     async def states(self, keys: Sequence[DocKey]) -> Mapping[DocKey, DocState]:
-        """The stored state of each key: three finds, whatever the number of keys."""
+        """The stored state of each key: four finds, whatever the number of keys."""
         names = [str(key) for key in keys]
         ids = {"_id": {"$in": names}}
         ledger = {row["_id"]: ledger_row(row) for row in await self._database.find(LEDGER, ids)}
@@ -44,8 +44,12 @@ class MongoKnowledge:
         chunks: dict[str, list[StoredChunk]] = defaultdict(list)
         for row in await self._database.find(self._pin.collection, {"docKey": {"$in": names}}, STORED_CHUNK):
             chunks[row["docKey"]].append(stored_chunk(row))
+        seen: dict[str, set[str | None]] = defaultdict(set)
+        for row in await self._database.find(LEDGER, {"refs": {"$in": names}}, {"refs": 1, "seen": 1}):
+            for ref, face in zip(row["refs"], row.get("seen") or (), strict=False):
+                seen[ref].add(face)
         return {
-            key: DocState(ledger.get(name), tuple(chunks[name]), letters.get(name))
+            key: DocState(ledger.get(name), tuple(chunks[name]), letters.get(name), frozenset(seen[name]))
             for key, name in zip(keys, names, strict=True)
         }
 

@@ -20,7 +20,7 @@ from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
 from worker.mongo.rows import chunk_fields, ledger_fields, vector_fields
 
-_GUARD: Final = {"version": 1, "faceSince": 1, "staleSince": 1}
+_GUARD: Final = {"version": 1, "face": 1, "refs": 1, "seen": 1, "staleSince": 1}
 
 
 class PublishTransaction:
@@ -60,14 +60,12 @@ class PublishTransaction:
         rows = await self._database.find(LEDGER, {"_id": {"$in": wanted}}, _GUARD, session=session)
         return {row["_id"]: row for row in rows}
 
-    async def _faces(self, current: Sequence[Publication], session: Session) -> Mapping[str, Timestamp]:
-        """When the faces that these documents show last changed, this batch's own changes included."""
-        shown = {ref for p in current if p.delta.ledger is not None for ref in p.delta.ledger.refs}
-        faces = {
-            name: row["faceSince"] for name, row in (await self._rows(shown, session)).items() if row.get("faceSince")
-        }
-        faces.update({str(p.delta.key): p.delta.version for p in current if p.delta.refresh_neighbours})
-        return faces
+    async def _faces(self, current: Sequence[Publication], session: Session) -> Mapping[str, str | None]:
+        """The faces that the ledger has of the documents which these show, this batch's own rows included."""
+        ledgers = [p.delta.ledger for p in current if p.delta.ledger is not None]
+        shown = {ref for ledger in ledgers for ref in ledger.refs}
+        faces = {name: row.get("face") for name, row in (await self._rows(shown, session)).items()}
+        return faces | {str(ledger.key): ledger.face for ledger in ledgers}
 
     def _chunk_writes(self, current: Sequence[Publication]) -> list[Write]:
         writes: list[Write] = []
@@ -87,19 +85,19 @@ class PublishTransaction:
         self,
         current: Sequence[Publication],
         stored: Mapping[str, Mapping[str, Any]],
-        faces: Mapping[str, Timestamp],
+        faces: Mapping[str, str | None],
     ) -> list[Write]:
         rows: list[Write] = []
         debts: list[Write] = []
-        for delta in (p.delta for p in current if p.delta.ledger is not None):
+        for delta in (p.delta for p in current):
             name = str(delta.key)
-            ledger = _complete(delta, stored.get(name, {}), faces)
-            rows.append(
-                ReplaceOne({"_id": name}, ledger_fields(ledger, self._leadership.epoch, self._now), upsert=True)
-            )
+            if delta.ledger is not None:
+                ledger = _owing(delta.ledger, stored.get(name, {}), faces)
+                fields = ledger_fields(ledger, self._leadership.epoch, self._now)
+                rows.append(ReplaceOne({"_id": name}, fields, upsert=True))
             if delta.refresh_neighbours:
-                older = {"refs": name, "_id": {"$ne": name}, "version": {"$lt": delta.version}}
-                debts.append(UpdateMany(older, {"$max": {"staleSince": delta.version}}))
+                others = {"refs": name, "_id": {"$ne": name}}
+                debts.append(UpdateMany(others, {"$max": {"staleSince": delta.version}}))
         return rows + debts
 
 
@@ -114,15 +112,14 @@ def _outcome(delta: Delta, stored: Mapping[str, Mapping[str, Any]]) -> Outcome:
     return "deleted" if delta.ledger is not None and delta.ledger.deleted else "applied"
 
 
-def _complete(delta: Delta, row: Mapping[str, Any], faces: Mapping[str, Timestamp]) -> LedgerRow:
-    """The row with what only the store knows: since when the face stands, and what is owed after this read."""
-    ledger = delta.ledger
-    if ledger is None:
-        raise ValueError(delta.key)
-    owed = [row.get("staleSince"), *(faces.get(ref) for ref in ledger.refs)]
-    later = [since for since in owed if since is not None and since > delta.version]
-    return replace(
-        ledger,
-        face_since=delta.version if delta.refresh_neighbours else row.get("faceSince"),
-        stale_since=max(later, default=None),
-    )
+def _owing(ledger: LedgerRow, row: Mapping[str, Any], faces: Mapping[str, str | None]) -> LedgerRow:
+    """The new row with its debt: one that is newer than its read, or its own where it shows a face that is not so.
+
+    A wrong face that the former row showed already owes nothing again: the other document's own look will tell.
+    """
+    since: Timestamp | None = row.get("staleSince")
+    if since is None or since <= ledger.version:
+        shown = set(zip(row.get("refs") or (), row.get("seen") or (), strict=False))
+        strange = {(ref, face) for ref, face in zip(ledger.refs, ledger.seen, strict=True) if faces.get(ref) != face}
+        since = ledger.version if strange - shown else None
+    return replace(ledger, stale_since=since)

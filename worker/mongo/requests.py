@@ -30,8 +30,8 @@ class MongoRequests:
         return request_id
 
     async def take(self, leadership: Leadership) -> Request | None:
-        """The oldest request that is not finished and that this leader has not begun."""
-        query = {"result": {"$exists": False}, "epoch": {"$lt": leadership.epoch}}
+        """The oldest request that is not finished, again when the answer to the first take was lost."""
+        query = {"result": {"$exists": False}, "epoch": {"$lte": leadership.epoch}}
         rows = await self._database.find(REQUESTS, query, sort=[("leftAt", 1)], limit=1)
         if not rows:
             return None

@@ -79,8 +79,8 @@ def ledger_fields(row: LedgerRow, epoch: int, now: datetime) -> dict[str, Any]:
         "epoch": epoch,
         "deleted": row.deleted,
         "face": row.face,
-        "faceSince": row.face_since,
         "refs": list(row.refs),
+        "seen": list(row.seen),
         "updatedAt": now,
         **{name: value for name, value in sometimes.items() if value is not None},
     }
@@ -94,8 +94,8 @@ def ledger_row(row: Mapping[str, Any]) -> LedgerRow:
         deleted=bool(row.get("deleted")),
         face=row.get("face"),
         refs=tuple(row.get("refs") or ()),
+        seen=tuple(row.get("seen") or ()),
         expires_at=row.get("expiresAt"),
-        face_since=row.get("faceSince"),
         stale_since=row.get("staleSince"),
     )
 

@@ -42,7 +42,7 @@ def diff(key: DocKey, version: Timestamp, shaped: Shaped, state: DocState, targe
         elif old is None or old.content_hash != hashes[1]:
             rewrite.append(_draft(row, part, hashes, target.tokens))
     remove = tuple(sorted(stored.keys() - wanted))
-    ledger = _ledger(key, version, shaped, state.ledger)
+    ledger = _ledger(key, version, shaped)
     touched = bool(write or rewrite or remove)
     return Delta(
         key=key,
@@ -72,7 +72,7 @@ def _same_vector(text_digest: str, old: StoredChunk | None, pin: Pin) -> bool:
     return old is not None and (old.text_hash, old.model, old.dimensions) == (text_digest, pin.model, pin.dimensions)
 
 
-def _ledger(key: DocKey, version: Timestamp, shaped: Shaped, old: LedgerRow | None) -> LedgerRow:
+def _ledger(key: DocKey, version: Timestamp, shaped: Shaped) -> LedgerRow:
     refs = tuple(ref for ref in dict.fromkeys(shaped.refs) if ref != key)
     return LedgerRow(
         key,
@@ -83,7 +83,6 @@ def _ledger(key: DocKey, version: Timestamp, shaped: Shaped, old: LedgerRow | No
         seen=tuple(shaped.faces.get(ref) for ref in refs),
         # An expired or hidden document is watched no longer by time: only a write can bring it back.
         expires_at=shaped.expires_at if shaped.parts else None,
-        face_since=old.face_since if old is not None else None,
     )
 
 
@@ -93,7 +92,7 @@ def _ledger_moved(new: LedgerRow, old: LedgerRow | None) -> bool:
         return not new.deleted or new.face is not None or bool(new.refs)
     if old.stale_since is not None:
         return True
-    return replace(new, version=old.version, face_since=old.face_since) != old
+    return replace(new, version=old.version) != old
 
 
 def _face(ledger: LedgerRow | None) -> str | None:

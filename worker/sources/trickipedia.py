@@ -77,14 +77,15 @@ class Trickipedia:
         sections = list(_sections(fields, setting, category))
         refs = tuple(self.neighbours(document))
         face = _face(fields)
+        faces = {key: _face(Fields(setting.neighbours[key])) for key in refs if key in setting.neighbours}
         if not name:
             fields.note("no_title")
             if not sections:
-                return Shaped(refs=refs, face=face, oddities=fields.oddities)
+                return Shaped(refs=refs, face=face, oddities=fields.oddities, faces=faces)
         metadata = short_title(_metadata(fields, name), fields)
         head = f"{name or 'A trick'} ({category} trick)" if category else name or "A trick"
         parts = _parts(head, sections, metadata, setting, fields)
-        return Shaped(at_most(parts), refs, face, None, fields.oddities)
+        return Shaped(at_most(parts), refs, face, None, fields.oddities, faces)
 
 
 def _metadata(fields: Fields, name: str) -> Metadata:
