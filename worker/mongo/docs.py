@@ -3,64 +3,44 @@
 Rows are found by `site` and `path`, not by `_id`, so that a row somebody wrote by hand is taken over and not doubled.
 """
 
-from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final
 
 from pymongo import DeleteMany, UpdateOne
-from pymongo.errors import PyMongoError
 
-from brain.knowledge.mongo_errors import as_knowledge_error
 from worker.docs_sync.plan import SyncPlan
+from worker.mongo.driver import Database
 
 BATCH: Final = 100
 """Writes in one request."""
-
-Write = UpdateOne | DeleteMany
-
-
-class AsyncCollection(Protocol):
-    """What is used of a driver's collection; PyMongo's and Motor's both have it."""
-
-    def find(self, selector: Mapping[str, object], fields: Mapping[str, int], /) -> AsyncIterable[Mapping[str, object]]:
-        """The matching documents."""
-        ...
-
-    async def bulk_write(self, requests: Sequence[Write], /) -> object:
-        """Do these writes in order."""
-        ...
+COLLECTION: Final = "docs"
 
 
 class MongoDocs:
     """`worker.docs_sync.DocsCollection` on the docs collection."""
 
-    def __init__(self, collection: AsyncCollection) -> None:
-        self._collection = collection
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def stored(self, site: str) -> Mapping[str, str]:
         """The hash of every stored page of a site, by path; '' for a row without one."""
         found: dict[str, str] = {}
-        try:
-            async for row in self._collection.find({"site": site}, {"path": 1, "hash": 1}):
-                path, known = row.get("path"), row.get("hash")
-                if isinstance(path, str):
-                    found[path] = known if isinstance(known, str) else ""
-        except PyMongoError as error:
-            raise as_knowledge_error(error, "reading the docs collection") from error
+        async for row in self._database.each(COLLECTION, {"site": site}, {"path": 1, "hash": 1}):
+            path, known = row.get("path"), row.get("hash")
+            if isinstance(path, str):
+                found[path] = known if isinstance(known, str) else ""
         return found
 
     async def apply(self, plan: SyncPlan, now: datetime) -> None:
         """Write what the plan adds and changes, then remove what it removes. A second run finishes a broken one."""
         writes = _writes(plan, now)
-        try:
-            while batch := list(islice(writes, BATCH)):
-                await self._collection.bulk_write(batch)
-        except PyMongoError as error:
-            raise as_knowledge_error(error, "writing the docs collection") from error
+        while batch := list(islice(writes, BATCH)):
+            await self._database.bulk(COLLECTION, batch)
 
 
-def _writes(plan: SyncPlan, now: datetime) -> Iterator[Write]:
+def _writes(plan: SyncPlan, now: datetime) -> Iterator[UpdateOne | DeleteMany]:
     for page in (*plan.add, *plan.change):
         where = {"site": page.site, "path": page.path}
         row = {key: value for key, value in page.as_row(now).items() if key not in where}
