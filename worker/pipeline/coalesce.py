@@ -88,10 +88,10 @@ class Coalescer:
             self._add(self._urgent if key in self._urgent else self._patient, received)
         self._filled.set()
 
-    async def take(self, limit: int) -> Sequence[Work]:
+    async def take(self, limit: int, *, urgent_only: bool = False) -> Sequence[Work]:
         """Up to `limit` documents whose time has come, at least one; they are busy until released."""
         while True:
-            works = self._due(limit)
+            works = self._due(limit, urgent_only=urgent_only)
             if works:
                 return works
             self._filled.clear()
@@ -132,10 +132,11 @@ class Coalescer:
             waiting.due = self._clock.monotonic() + self._window
             self._urgent[key] = waiting
 
-    def _due(self, limit: int) -> list[Work]:
+    def _due(self, limit: int, *, urgent_only: bool) -> list[Work]:
         now = self._clock.monotonic()
         keys = [key for key, waiting in _first(self._urgent, limit) if waiting.due <= now]
-        keys += [key for key, _ in _first(self._patient, limit - len(keys))]
+        if not urgent_only:
+            keys += [key for key, _ in _first(self._patient, limit - len(keys))]
         works: list[Work] = []
         for key in keys:
             waiting = self._urgent.pop(key, None) or self._patient.pop(key)

@@ -27,8 +27,9 @@ from worker.pipeline.shape import Offload, Shaper, chunk_limit
 from worker.ports import ChangeStream, Documents, TextEmbedder
 from worker.sources.source import Source
 
-PUMPS: Final = 3
-"""Batches on their way at once: one reads while another embeds and a third is stored."""
+PUMPS: Final = 2
+"""Batches of anything on their way at once: one reads or is stored while the other embeds; a third pump is for what the
+stream tells alone."""
 
 CAPACITY: Final = 5000
 """Changes without outcome that the worker holds; beyond, the stream is not read further."""
@@ -178,7 +179,7 @@ class Leader:
             undertaker=Undertaker(papers.letters, self._leadership, around),
         )
         runner = Runner(steps, papers.store, around)
-        pumps = [runner.pump() for _ in range(PUMPS)]
+        pumps = [runner.pump() for _ in range(PUMPS)] + [runner.pump(urgent_only=True)]
         return _start(group, duties.keep_checkpoint(), duties.keep_lease(), *pumps)
 
     async def _scan_for_ever(self, desk: Desk) -> None:

@@ -4,7 +4,7 @@ It is the only place that knows the order of the steps. What the database or the
 for as long as it takes, with the work in hand, so that nothing is lost and intake fills up to its bound and waits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,7 +20,12 @@ from worker.pipeline.shape import Looked, Shaper
 from worker.ports import KnowledgeStore
 
 BATCH: Final = 64
-"""Documents that travel together: enough to fill an embedding request, few enough that one slow one delays little."""
+"""Documents that are read and compared together: few round trips, and little that a crash makes read again."""
+
+TEXTS: Final = 64
+"""Texts to embed of the documents that are published together."""
+
+_UNCHANGED: Final[Outcome] = "unchanged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +48,49 @@ class Runner:
         self._store = store
         self._around = around
 
-    async def pump(self) -> None:
-        """Work for ever. Raises Fatal, or whatever is a bug."""
-        while True:
-            works = await self._steps.coalescer.take(BATCH)
-            self._around.meter.queued("coalesce", self._steps.coalescer.waiting)
-            await self._around.probe.reached("taken")
-            outcomes = await self._outcomes(works)
-            self._count(works, outcomes)
-            await self._steps.coalescer.release(works)
-            await self._around.probe.reached("released")
+    async def pump(self, *, urgent_only: bool = False) -> None:
+        """Work for ever; with `urgent_only` on what the stream tells alone, so that it never waits behind a scan.
 
-    async def _outcomes(self, works: Sequence[Work]) -> Mapping[DocKey, Outcome]:
-        """Take the documents to their durable outcomes."""
+        Raises Fatal, or whatever is a bug.
+        """
+        coalescer = self._steps.coalescer
+        while True:
+            works = {work.key: work for work in await coalescer.take(BATCH, urgent_only=urgent_only)}
+            self._around.meter.queued("coalesce", coalescer.waiting)
+            await self._around.probe.reached("taken")
+            async for outcomes in self._outcomes(list(works.values())):
+                settled = [works[key] for key in outcomes]
+                self._count(settled, outcomes)
+                await coalescer.release(settled)
+                await self._around.probe.reached("released")
+
+    async def _outcomes(self, works: Sequence[Work]) -> AsyncIterator[Mapping[DocKey, Outcome]]:
+        """Take the documents to their durable outcomes, a group at a time as they get there."""
         wanted = {work.key: work.after for work in works}
         looked = await self._around.persist("database", lambda: self._steps.shaper.look(wanted))
         await self._around.probe.reached("shaped")
         states = await self._states(works)
         deltas = self._deltas(looked, states)
         await self._around.probe.reached("diffed")
-        outcomes: dict[DocKey, Outcome] = {delta.key: "unchanged" for delta in deltas if delta.empty}
-        todo = [delta for delta in deltas if not delta.empty]
-        publications, failed = await self._around.persist("database", lambda: self._steps.embed.embed(todo))
-        await self._around.probe.reached("embedded")
-        failed = [*_unreadable(looked, states), *failed]
-        outcomes.update(await self._store_all([*publications, *_words_of(failed)]))
+        if unchanged := {delta.key: _UNCHANGED for delta in deltas if delta.empty}:
+            yield unchanged
+        if unreadable := _unreadable(looked, states):
+            yield await self._store([], unreadable, states)
+        for group in _groups([delta for delta in deltas if not delta.empty]):
+            publications, failed = await self._embed(group)
+            await self._around.probe.reached("embedded")
+            yield await self._store(publications, failed, states)
+
+    async def _embed(self, deltas: Sequence[Delta]) -> tuple[Sequence[Publication], Sequence[Failed]]:
+        return await self._around.persist("database", lambda: self._steps.embed.embed(deltas))
+
+    async def _store(
+        self, publications: Sequence[Publication], failed: Sequence[Failed], states: Mapping[DocKey, DocState]
+    ) -> Mapping[DocKey, Outcome]:
+        """Publish what can be published, bury what cannot."""
+        every = [*publications, *_words_of(failed)]
+        stored = await self._around.persist("database", lambda: self._steps.publisher.publish(every))
+        outcomes = {p.delta.key: outcome for p, outcome in zip(every, stored, strict=True)}
         await self._around.probe.reached("published")
         for failure in failed:
             delta = failure.delta
@@ -98,10 +121,6 @@ class Runner:
                 self._around.meter.odd(found.key.source, oddity)
         return deltas
 
-    async def _store_all(self, publications: Sequence[Publication]) -> Mapping[DocKey, Outcome]:
-        stored = await self._around.persist("database", lambda: self._steps.publisher.publish(publications))
-        return {p.delta.key: outcome for p, outcome in zip(publications, stored, strict=True)}
-
     def _count(self, works: Sequence[Work], outcomes: Mapping[DocKey, Outcome]) -> None:
         """Give every change one outcome: the newest of a document gets the document's, the others were superseded."""
         now = self._around.clock.now()
@@ -111,6 +130,20 @@ class Runner:
             committed = next((r.change.wall for r in work.received if r.change.wall is not None), None)
             lag = None if committed is None else max(0.0, (now - committed).total_seconds())
             self._around.meter.settled(work.key.source, outcomes[work.key], lag)
+
+
+def _groups(deltas: Sequence[Delta]) -> Iterator[Sequence[Delta]]:
+    """Whole documents with up to `TEXTS` texts to embed, so that none waits for all; a larger one goes alone."""
+    group: list[Delta] = []
+    texts = 0
+    for delta in deltas:
+        if group and texts + len(delta.write) > TEXTS:
+            yield group
+            group, texts = [], 0
+        group.append(delta)
+        texts += len(delta.write)
+    if group:
+        yield group
 
 
 def _unreadable(looked: Sequence[Looked], states: Mapping[DocKey, DocState]) -> list[Failed]:
