@@ -25,8 +25,6 @@ BATCH: Final = 64
 TEXTS: Final = 64
 """Texts to embed of the documents that are published together."""
 
-_UNCHANGED: Final[Outcome] = "unchanged"
-
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -72,25 +70,26 @@ class Runner:
         states = await self._states(works)
         deltas = self._deltas(looked, states)
         await self._around.probe.reached("diffed")
-        if unchanged := {delta.key: _UNCHANGED for delta in deltas if delta.empty}:
+        unchanged: dict[DocKey, Outcome] = {delta.key: "unchanged" for delta in deltas if delta.empty}
+        if unchanged:
             yield unchanged
         if unreadable := _unreadable(looked, states):
-            yield await self._store([], unreadable, states)
+            yield await self._finish([], unreadable, states)
         for group in _groups([delta for delta in deltas if not delta.empty]):
             publications, failed = await self._embed(group)
             await self._around.probe.reached("embedded")
-            yield await self._store(publications, failed, states)
+            yield await self._finish(publications, failed, states)
 
     async def _embed(self, deltas: Sequence[Delta]) -> tuple[Sequence[Publication], Sequence[Failed]]:
         return await self._around.persist("database", lambda: self._steps.embed.embed(deltas))
 
-    async def _store(
+    async def _finish(
         self, publications: Sequence[Publication], failed: Sequence[Failed], states: Mapping[DocKey, DocState]
     ) -> Mapping[DocKey, Outcome]:
         """Publish what can be published, bury what cannot."""
         every = [*publications, *_words_of(failed)]
         stored = await self._around.persist("database", lambda: self._steps.publisher.publish(every))
-        outcomes = {p.delta.key: outcome for p, outcome in zip(every, stored, strict=True)}
+        outcomes: dict[DocKey, Outcome] = {p.delta.key: outcome for p, outcome in zip(every, stored, strict=True)}
         await self._around.probe.reached("published")
         for failure in failed:
             delta = failure.delta
