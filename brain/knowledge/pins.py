@@ -1,8 +1,9 @@
 """The active pin's row in `knowledge_pins`: read it, create it, replace it, each in one atomic operation."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+import pymongo
 from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.errors import DuplicateKeyError, PyMongoError
 
@@ -11,11 +12,14 @@ from brain.knowledge.errors import ConfigurationFault
 from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.pin import ACTIVE, PINS, Model, Pin
 
+_READ_SECONDS: Final = 10.0  # a network that stalls must not hold a query for ever
+
 
 async def active_pin(database: AsyncDatabase[Row]) -> Pin | None:
     """The active pin, or None where nothing was ever pinned. Raises ConfigurationFault for a row that is no pin."""
     try:
-        row: Mapping[str, Any] | None = await database[PINS].find_one({"_id": ACTIVE})
+        with pymongo.timeout(_READ_SECONDS):
+            row: Mapping[str, Any] | None = await database[PINS].find_one({"_id": ACTIVE})
     except PyMongoError as exc:
         raise as_knowledge_error(exc, "reading the active pin") from exc
     if row is None:
