@@ -51,7 +51,7 @@ class Duties:
         while True:
             await self.save_checkpoint()
             self._around.health.watermark(self._desk.watermark.oldest)
-            self._around.health.scans_pending(self._book.pending)
+            self._around.health.scans_pending(self._book.urgent)
             await self._around.clock.sleep(CHECKPOINT_EVERY)
 
     async def save_checkpoint(self) -> None:

@@ -4,14 +4,18 @@ Around the driver's own single resume stands the loop that opens the stream agai
 taken in. The position that is *stored* is another one: the watermark's, before which every outcome is durable.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Final, Protocol
 
 from worker.backoff import Backoff
 from worker.errors import HistoryLost, Retryable
 from worker.model import Change, DocumentChanged, Passed, Position, SourceArrived, SourceGone, StreamItem
+from worker.observe.log import log
 from worker.pipeline.around import Around
 from worker.ports import ChangeStream
+
+_logger = logging.getLogger(__name__)
 
 _BASE: Final = 0.5  # seconds; Debezium waits 1 s doubling to 120 s, a worker that promises one second starts sooner
 _CAP: Final = 60.0
@@ -54,7 +58,8 @@ class Tail:
                     position = item.position
                     await self._take(item)
                 self._around.meter.reopened("invalidated")
-            except HistoryLost:
+            except HistoryLost as error:
+                log(_logger, logging.ERROR, "history_lost", f"{error}: every source is scanned again")
                 position = await self._start_over()
             except Retryable as error:
                 self._around.meter.reopened(type(error).__name__)
@@ -67,11 +72,11 @@ class Tail:
         match item.event:
             case DocumentChanged(key, wall):
                 await self._inlet.changed(Change(key, "stream", item.position.at, wall), item.position)
-            case SourceGone(source, operation):
-                await self._rescan([source], operation)
+            case SourceGone(sources, operation):
+                await self._rescan(sources, operation)
                 self._inlet.passed(item.position)
-            case SourceArrived(source):
-                await self._rescan([source], "renamed_in")
+            case SourceArrived(source, gone):
+                await self._rescan([source] if gone is None else [source, gone], "renamed_in")
                 self._inlet.passed(item.position)
             case Passed():
                 self._inlet.passed(item.position)

@@ -5,12 +5,14 @@ to the pumps of the runner; each outcome moves the watermark, and the watermark 
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 from worker.model import DocKey, Leadership, Origin, Position, Scan
+from worker.observe.log import log
 from worker.pipeline.around import Around
 from worker.pipeline.coalesce import Coalescer
 from worker.pipeline.dead_letters import Undertaker
@@ -26,6 +28,8 @@ from worker.pipeline.scan_book import ScanBook, ScanVoid
 from worker.pipeline.shape import Offload, Shaper, chunk_limit
 from worker.ports import ChangeStream, Documents, TextEmbedder
 from worker.sources.source import Source
+
+_logger = logging.getLogger(__name__)
 
 PUMPS: Final = 2
 """Batches of anything on their way at once: one reads or is stored while the other embeds; a third pump is for what the
@@ -160,7 +164,7 @@ class Leader:
             stored.position if stored is not None else Position(await persist("database", self._world.stream.now))
         )
         await persist("database", self._book.load)
-        self._around.health.scans_pending(self._book.pending)
+        self._around.health.scans_pending(self._book.urgent)
         return position
 
     def _desk(self, position: Position) -> tuple[Desk, Duties]:
@@ -198,7 +202,9 @@ class Leader:
             except ScanVoid:
                 continue  # the source is wanted anew; `next` knows
             self._watch(job.scan)
-            self._around.health.scans_pending(self._book.pending)
+            self._around.health.scans_pending(self._book.urgent)
+            words = f"{scan.source}: {scan.seen} documents looked at ({scan.reason})"
+            log(_logger, logging.INFO, "scan_done", words, source=scan.source, reason=scan.reason, seen=scan.seen)
 
     async def _drain(self) -> None:
         """Give what is on its way its outcome, as far as the time allows; the rest is read again by the next start."""

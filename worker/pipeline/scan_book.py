@@ -8,10 +8,15 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from worker.errors import KnowledgeError
 from worker.model import DocKey, Leadership, Scan
 from worker.ports import Checkpoints
+
+
+MAKING_SURE: Final = frozenset({"scheduled", "backfill"})
+"""Reasons of scans that are not expected to find anything: a worker is ready while they run."""
 
 
 class ScanVoid(KnowledgeError):
@@ -50,6 +55,11 @@ class ScanBook:
     def watched(self, keys: Iterable[DocKey]) -> Sequence[DocKey]:
         """Those of the documents whose source is watched."""
         return [key for key in keys if self.watches(key.source)]
+
+    @property
+    def urgent(self) -> Sequence[str]:
+        """Those of them without which answers may be missing or wrong; the others only make sure."""
+        return [source for source, job in self._open.items() if job.scan.reason not in MAKING_SURE]
 
     async def load(self) -> None:
         """Take over what is stored: scans not done go on; sources never scanned or shaped otherwise now are wanted."""
