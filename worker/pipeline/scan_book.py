@@ -5,7 +5,7 @@ is then void, and a new one starts from the beginning. Nothing that a void scan 
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -13,7 +13,6 @@ from typing import Final
 from worker.errors import KnowledgeError
 from worker.model import DocKey, Leadership, Scan
 from worker.ports import Checkpoints
-
 
 MAKING_SURE: Final = frozenset({"scheduled", "backfill"})
 """Reasons of scans that are not expected to find anything: a worker is ready while they run."""
@@ -61,6 +60,10 @@ class ScanBook:
         """Those of them without which answers may be missing or wrong; the others only make sure."""
         return [source for source, job in self._open.items() if job.scan.reason not in MAKING_SURE]
 
+    async def start_over(self) -> None:
+        """Everything must be scanned from the beginning: nobody knows since when changes were missed."""
+        await self.want(list(self._shapes), "first")
+
     async def load(self) -> None:
         """Take over what is stored: scans not done go on; sources never scanned or shaped otherwise now are wanted."""
         stored = await self._checkpoints.scans()
@@ -87,11 +90,11 @@ class ScanBook:
                 self._open[source] = Job(scan)
         await self._tell()
 
-    async def next(self) -> Job:
-        """The scan to do now; waits until there is one."""
+    async def next(self, among: Collection[str]) -> Job:
+        """The scan to do now, of one of these sources; waits until there is one."""
         async with self._changed:
-            await self._changed.wait_for(lambda: bool(self._open))
-        return next(iter(self._open.values()))
+            await self._changed.wait_for(lambda: bool(self._open.keys() & set(among)))
+        return next(job for source, job in self._open.items() if source in among)
 
     async def keep(self, job: Job, scan: Scan) -> None:
         """Store the place of a scan under way; raises ScanVoid when it counts no longer."""
