@@ -3,11 +3,8 @@
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,36 +35,11 @@ CHUNKS = {
     "docs/o:5/0": ("Upload", "doc", None, "How to upload a video from your phone."),
 }
 
+pytestmark = pytest.mark.skipif(
+    "TEST_ATLAS_URI" in os.environ, reason="about servers without vector search; test_atlas_live.py is the other half"
+)
+
 DEAD_URI = "mongodb://user:pa55word@127.0.0.1:1/"
-DEADLINE = 20.0  # seconds for the child to listen
-
-
-@pytest.fixture(scope="session")
-def mongo_uri() -> Iterator[str]:
-    """A running embedded server's URI."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    program = Path(sys.executable).with_name("secantusd-py")
-    child = subprocess.Popen(
-        [program, "--host", "127.0.0.1", "--port", str(port), "--storage-path", ":memory:"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-    yield f"mongodb://127.0.0.1:{port}/?replicaSet=secantus&retryWrites=false"
-    child.terminate()
-    child.wait(30)
-
-
-@pytest.fixture
-def database_name() -> str:
-    """A database that no other test uses."""
-    return f"test_{uuid.uuid4().hex[:12]}"
 
 
 @pytest.fixture
