@@ -6,12 +6,13 @@ to the pumps of the runner; each outcome moves the watermark, and the watermark 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
-from worker.model import DocKey, Leadership, Origin, Position, Scan
+from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Scan
 from worker.observe.log import log
 from worker.pipeline.around import Around
 from worker.pipeline.coalesce import Coalescer
@@ -101,7 +102,7 @@ class Leader:
             finders = _start(
                 group,
                 tail.follow(position),
-                self._scan_for_ever(desk),
+                self._scan_for_ever(desk, list(self._terms.sources)),
                 duties.pay_debts(),
                 duties.end_what_expires(),
                 duties.rescan_by_the_clock(self._terms.rescan_every),
@@ -119,13 +120,10 @@ class Leader:
 
         async def work(desk: Desk) -> None:
             await self._around.persist("database", lambda: self._book.want(sources, reason))
-            scanning = asyncio.ensure_future(self._scan_for_ever(desk))
-            finished = asyncio.ensure_future(self._book.done(sources))
-            await asyncio.wait([scanning, finished], return_when=asyncio.FIRST_COMPLETED)
-            scanning.cancel()
-            finished.cancel()
-            if scanning.done() and not scanning.cancelled():
-                scanning.result()
+            async with asyncio.TaskGroup() as group:
+                scanning = group.create_task(self._scan_for_ever(desk, sources))
+                await self._book.done(sources)
+                scanning.cancel()
 
         await self._once(work)
 
@@ -157,15 +155,22 @@ class Leader:
         await duties.save_checkpoint()
 
     async def _begin(self) -> Position:
-        """Where the stream goes on; taken before any scan, so that nothing falls between the two."""
-        persist, papers = self._around.persist, self._world.papers
-        stored = await persist("database", papers.checkpoints.load)
-        position = (
-            stored.position if stored is not None else Position(await persist("database", self._world.stream.now))
-        )
-        await persist("database", self._book.load)
+        """Where the stream goes on.
+
+        A first position is taken before any scan, so that nothing falls between the two, and stored before any scan can
+        keep its place: the next start would take a later one, and go on behind changes that nobody saw.
+        """
+        persist, checkpoints = self._around.persist, self._world.papers.checkpoints
+        stored = await persist("database", checkpoints.load)
+        if stored is None:
+            stored = Checkpoint(Position(await persist("stream", self._world.stream.now)), self._around.clock.now())
+            await persist("database", self._book.start_over)
+            await self._around.probe.reached("starting")
+            await persist("database", partial(checkpoints.save, stored, self._leadership))
+        else:
+            await persist("database", self._book.load)
         self._around.health.scans_pending(self._book.urgent)
-        return position
+        return stored.position
 
     def _desk(self, position: Position) -> tuple[Desk, Duties]:
         desk = Desk(self._coalescer, self._book, position, self._around)
@@ -186,11 +191,11 @@ class Leader:
         pumps = [runner.pump() for _ in range(PUMPS)] + [runner.pump(urgent_only=True)]
         return _start(group, duties.keep_checkpoint(), duties.keep_lease(), *pumps)
 
-    async def _scan_for_ever(self, desk: Desk) -> None:
+    async def _scan_for_ever(self, desk: Desk, sources: Collection[str]) -> None:
         papers = self._world.papers
         scanner = Scanner(self._world.documents, papers.store, papers.letters, desk, self._around)
         while True:
-            job = await self._book.next()
+            job = await self._book.next(sources)
 
             async def keep(scan: Scan) -> None:
                 await self._around.persist("database", lambda: self._book.keep(job, scan))  # noqa: B023 - of this turn
