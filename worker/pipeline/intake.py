@@ -49,22 +49,29 @@ class Tail:
     async def follow(self, position: Position) -> None:
         """Never returns. Raises Fatal when a person must act."""
         backoff = Backoff(self._around.rng, base=_BASE, cap=_CAP)
-        while True:
-            try:
-                async for item in self._stream.follow(position):
-                    if backoff.failures:
-                        backoff.reset()
-                        self._around.health.resume("stream")
-                    position = item.position
-                    await self._take(item)
-                self._around.meter.reopened("invalidated")
-            except HistoryLost as error:
-                log(_logger, logging.ERROR, "history_lost", f"{error}: every source is scanned again")
-                position = await self._start_over()
-            except Retryable as error:
-                self._around.meter.reopened(type(error).__name__)
-                self._around.health.pause("stream", str(error))
-                await self._around.clock.sleep(error.retry_after or backoff.next())
+        try:
+            while True:
+                wait: float | None = None
+                try:
+                    async for item in self._stream.follow(position):
+                        if backoff.failures:
+                            backoff.reset()
+                            self._around.health.resume("stream")
+                        position = item.position
+                        await self._take(item)
+                    self._around.meter.reopened("invalidated")
+                except HistoryLost as error:
+                    log(_logger, logging.ERROR, "history_lost", f"{error}: every source is scanned again")
+                    self._around.meter.reopened("history_lost")
+                    position = await self._start_over()
+                except Retryable as error:
+                    self._around.meter.reopened(type(error).__name__)
+                    self._around.health.pause("stream", str(error))
+                    wait = error.retry_after
+                # However it ended: one that ends again and again at once must not keep a processor busy.
+                await self._around.clock.sleep(wait or backoff.next())
+        finally:
+            self._around.health.resume("stream")  # who leads next sees for himself
 
     async def _take(self, item: StreamItem) -> None:
         self._around.health.stream_moved()
