@@ -81,7 +81,7 @@ class Shaper:
     async def _neighbours(self, source: Source, reading: Reading) -> Mapping[DocKey, Document]:
         wanted: dict[str, dict[DocKey, None]] = defaultdict(dict)
         for document in reading.documents.values():
-            for key in source.neighbours(document):
+            for key in _neighbours(source, document):
                 wanted[key.source][key] = None
         found: dict[DocKey, Document] = {}
         for name, keys in wanted.items():
@@ -94,6 +94,13 @@ def chunk_limit(tokens: TokenCounter) -> int:
     return min(512, tokens.window)
 
 
+def _neighbours(source: Source, document: Document) -> Sequence[DocKey]:
+    try:
+        return source.neighbours(document)
+    except Exception:  # noqa: BLE001 - as below; `shape` will tell
+        return ()
+
+
 def _shaped(source: Source, document: Document | None, setting: Setting) -> Shaped | UnreadableDocument:
     if document is None:
         return Shaped()
@@ -101,3 +108,5 @@ def _shaped(source: Source, document: Document | None, setting: Setting) -> Shap
         return source.shape(document, setting)
     except UnreadableDocument as error:
         return error
+    except Exception as bug:  # noqa: BLE001 - a bug that one document finds must not stop all others, at every start
+        return UnreadableDocument(f"{type(bug).__name__} while it was shaped: a bug in the source {source.collection}")
