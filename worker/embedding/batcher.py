@@ -26,6 +26,9 @@ LINGER: Final = 0.02
 REFUSED_WAIT: Final = 30.0
 """Seconds between two tries with a key that was refused: it starts to work when somebody pays or fixes it."""
 
+LOUD_WAIT: Final = 10.0
+"""Seconds that the endpoint may ask us to wait before readiness tells of it (promise: loud)."""
+
 MALFORMED_LIMIT: Final = 3
 """Replies of a wrong shape in a row that are believed to be a passing fault (design decision 11)."""
 
@@ -166,7 +169,10 @@ class BatchingEmbedder:
         """Decide how long everybody waits before the next request."""
         self._around.meter.embedded(type(error).__name__.lower())
         if isinstance(error, Throttled):
-            self._breaker.hold(error.retry_after if error.retry_after is not None else 1.0)
+            wait = error.retry_after if error.retry_after is not None else 1.0
+            self._breaker.hold(wait)
+            if wait > LOUD_WAIT:
+                self._around.health.pause("embedding", f"asked to wait {wait:.0f} s: {error}")
             return
         self._malformed = self._malformed + 1 if isinstance(error, Malformed) else 0
         if self._malformed >= MALFORMED_LIMIT:

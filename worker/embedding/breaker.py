@@ -6,7 +6,7 @@ given up; when the probe succeeds the door opens for everybody.
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from worker.backoff import Backoff
@@ -33,12 +33,13 @@ class Breaker:
     @asynccontextmanager
     async def permit(self) -> AsyncGenerator[None]:
         """Wait for the right to send one request."""
-        if self.open:
-            async with self._probing:
-                await self._wait()
-                yield
-        else:
+        async with AsyncExitStack() as door:
             await self._wait()
+            if self.open:  # also when it opened while we waited
+                await door.enter_async_context(self._probing)
+                await self._wait()
+                if not self.open:
+                    await door.aclose()  # the one before us found it back: nobody waits for our answer
             yield
 
     def succeeded(self) -> None:
