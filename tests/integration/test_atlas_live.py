@@ -54,7 +54,7 @@ async def test_both_engines_answer_alike(atlas_uri: str, database_name: str) -> 
         await atlas.search(query, 5, Filter())
     await collection.create_search_index(SearchIndexModel(DEFINITION, PIN.index, "vectorSearch"))
     async with asyncio.timeout(READY_SECONDS):
-        while not await _caught_up(await index_state(collection, PIN.index), atlas, query):
+        while not await _caught_up(await index_state(collection, PIN.index), atlas, query):  # noqa: ASYNC110 no event
             await asyncio.sleep(POLL_SECONDS)
     exact = ExactSearch(collection, PIN)
     for where in (Filter(), Filter("bmx"), Filter("bmx", "trick"), Filter("mtb")):
