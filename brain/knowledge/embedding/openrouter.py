@@ -42,7 +42,7 @@ class OpenRouterClient:
     ) -> None:
         """Check the settings, connect to nothing; raises ConfigurationFault."""
         self._model = model
-        self._deadline = deadline_seconds
+        self.deadline_seconds = deadline_seconds
         self._http = HttpClient(base_url, {"Authorization": f"Bearer {api_key}"}, library)
 
     @property
@@ -60,7 +60,7 @@ class OpenRouterClient:
         if _last_segment(self._model.name).startswith(_SHORTENABLE):
             payload["dimensions"] = self._model.dimensions
         cap = _BYTES_BESIDE + len(texts) * self._model.dimensions * _BYTES_PER_NUMBER
-        reply = await self._http.post_json("/embeddings", payload, self._deadline, cap)
+        reply = await self._http.post_json("/embeddings", payload, self.deadline_seconds, cap)
         raise_for_error(reply, _WHO)
         body = json_body(reply, _WHO)
         self._check_model(body.get("model"))
