@@ -1,0 +1,170 @@
+"""The simulated database: source documents with their history, and everything that the worker stores.
+
+Plain state, changed at once and never failing; `sim_ports` puts waits and faults in front of it.
+"""
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from bson import Timestamp
+
+from brain.knowledge.chunk import Vector
+from brain.knowledge.pin import Pin
+from worker.errors import FencedOff, HistoryLost
+from worker.model import (
+    Checkpoint,
+    ChunkDraft,
+    DeadLetter,
+    DocKey,
+    DocState,
+    Document,
+    DocumentChanged,
+    Leadership,
+    LedgerRow,
+    Outcome,
+    Passed,
+    Position,
+    Publication,
+    Request,
+    Scan,
+    SourceArrived,
+    SourceGone,
+    StoredChunk,
+    StreamEvent,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A chunk as it is stored."""
+
+    stored: StoredChunk
+    draft: ChunkDraft
+    vector: Vector
+
+
+@dataclass(slots=True)
+class Database:
+    """One database. `checkpointing` is told of every stored position, for the oracle's running checks."""
+
+    pin: Pin
+    documents: dict[str, dict[DocKey, Document]]
+    seconds: Callable[[], float]
+    history: list[tuple[Timestamp, StreamEvent]] = field(default_factory=list[tuple[Timestamp, StreamEvent]])
+    latest: dict[DocKey | str, int] = field(default_factory=dict[DocKey | str, int])
+    """The place in the history of the newest event of a document, or of a source as a whole."""
+    trimmed: int = 0
+    """How many of the oldest events the history has forgotten."""
+    ledger: dict[DocKey, LedgerRow] = field(default_factory=dict[DocKey, LedgerRow])
+    chunks: dict[DocKey, dict[str, Row]] = field(default_factory=dict[DocKey, dict[str, Row]])
+    letters: dict[DocKey, DeadLetter] = field(default_factory=dict[DocKey, DeadLetter])
+    checkpoint: Checkpoint | None = None
+    scans: dict[str, Scan] = field(default_factory=dict[str, Scan])
+    requests: dict[str, Request] = field(default_factory=dict[str, Request])
+    results: dict[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+    epoch: int = 0
+    checkpointing: Callable[[Checkpoint], None] = lambda _checkpoint: None
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    _last: Timestamp = field(default_factory=lambda: Timestamp(1, 0))
+
+    # --- time and sources
+
+    def now(self) -> Timestamp:
+        """The operation time of the last thing that happened."""
+        return max(self._last, Timestamp(int(self.seconds()), 0))
+
+    def _tick(self) -> Timestamp:
+        now = self.now()
+        self._last = Timestamp(now.time, now.inc + 1)
+        return self._last
+
+    def record(self, event: StreamEvent) -> None:
+        """Let the history say that this happened now."""
+        match event:
+            case DocumentChanged(key, _):
+                self.latest[key] = len(self.history)
+            case SourceGone(sources):
+                self.latest.update(dict.fromkeys(sources, len(self.history)))
+            case SourceArrived(source):
+                self.latest[source] = len(self.history)
+            case Passed():
+                pass
+        self.history.append((self._tick(), event))
+        self.arrived.set()
+
+    def place(self, position: Position) -> int:
+        """The place in the history of the first event after a position."""
+        if position.token is not None:
+            return int(str(position.token["n"]))
+        return bisect_left(self.history, position.at, key=lambda entry: entry[0])
+
+    def index(self, position: Position) -> int:
+        """The same, for one who reads on from there. Raises HistoryLost when it is forgotten."""
+        index = self.place(position)
+        if index < self.trimmed:
+            message = f"event {index} is no longer in the history"
+            raise HistoryLost(message)
+        return index
+
+    # --- what the worker stores
+
+    def fence(self, leadership: Leadership) -> None:
+        """Refuse a writer of an older epoch."""
+        if leadership.epoch != self.epoch:
+            message = f"epoch {leadership.epoch} is over, {self.epoch} leads"
+            raise FencedOff(message)
+
+    def state(self, key: DocKey) -> DocState:
+        """Everything that is stored of one document."""
+        chunks = tuple(row.stored for row in self.chunks.get(key, {}).values())
+        rows = self.ledger.values()
+        seen = {face for row in rows for ref, face in zip(row.refs, row.seen, strict=True) if ref == str(key)}
+        return DocState(self.ledger.get(key), chunks, self.letters.get(key), frozenset(seen))
+
+    def publish(self, publication: Publication) -> Outcome:
+        """Store one publication, as `KnowledgeStore.publish` describes."""
+        delta = publication.delta
+        old = self.ledger.get(delta.key)
+        if old is not None and old.version > delta.version:
+            return "superseded"
+        rows = self.chunks.setdefault(delta.key, {})
+        for draft in delta.write:
+            rows[draft.id] = Row(self._stored(draft), draft, publication.vectors[draft.text_hash])
+        for draft in delta.rewrite:
+            rows[draft.id] = Row(self._stored(draft), draft, rows[draft.id].vector)
+        for id_ in delta.remove:
+            rows.pop(id_, None)  # a transaction whose answer was lost runs again
+        if delta.clears_dead_letter:
+            self.letters.pop(delta.key, None)
+        if delta.ledger is not None:
+            self._put_row(delta.ledger, old)
+        if delta.refresh_neighbours:
+            self._owe(delta.key, delta.version)
+        return "deleted" if delta.ledger is not None and delta.ledger.deleted else "applied"
+
+    def _put_row(self, row: LedgerRow, old: LedgerRow | None) -> None:
+        owed = old.stale_since if old is not None else None
+        stale = owed if owed is not None and owed > row.version else None
+        shown: set[tuple[str, str | None]] = set() if old is None else set(zip(old.refs, old.seen, strict=True))
+        faces = {str(other.key): other.face for other in self.ledger.values()} | {str(row.key): row.face}
+        strange = {(ref, face) for ref, face in zip(row.refs, row.seen, strict=True) if faces.get(ref) != face}
+        if stale is None and strange - shown:
+            stale = row.version
+        self.ledger[row.key] = replace(row, stale_since=stale)
+
+    def _owe(self, key: DocKey, version: Timestamp) -> None:
+        for other in self.ledger.values():
+            if str(key) in other.refs:
+                since = max(version, other.stale_since or version)
+                self.ledger[other.key] = replace(other, stale_since=since)
+
+    def _stored(self, draft: ChunkDraft) -> StoredChunk:
+        return StoredChunk(draft.id, draft.text_hash, draft.content_hash, self.pin.model, self.pin.dimensions)
+
+    def bury(self, letter: DeadLetter) -> None:
+        """Store a dead letter; the debt is forgotten."""
+        self.letters[letter.key] = letter
+        if (row := self.ledger.get(letter.key)) is not None:
+            self.ledger[letter.key] = replace(row, stale_since=None)

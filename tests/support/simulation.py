@@ -1,0 +1,234 @@
+"""One seeded life of the worker: a storm of changes and faults, then calm, in which everything must come right."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final, cast
+
+from tests.support import virtual
+from tests.support.sim_database import Database
+from tests.support.sim_oracle import differences, dishonest
+from tests.support.sim_ports import (
+    SimCheckpoints,
+    SimDeadLetters,
+    SimDocuments,
+    SimLease,
+    SimRequests,
+    SimStore,
+    SimStream,
+)
+from tests.support.sim_recorders import CrashingProbe, SimHealth, SimMeter
+from tests.support.sim_source import PIN, SimClient, SimSource, WordCounter, expected
+from tests.support.sim_weather import Rates, Weather, dice
+from tests.support.sim_writer import Writer
+from worker.embedding.batcher import BatchingEmbedder, Limits
+from worker.errors import FencedOff
+from worker.model import Checkpoint, Leadership, Position, Shaped
+from worker.pipeline.around import Around
+from worker.pipeline.diff import Target
+from worker.pipeline.duties import Papers
+from worker.pipeline.leader import Leader, Terms, World
+from worker.pipeline.shape import T
+
+STORM: Final = 20.0
+"""Seconds during which anything may happen."""
+
+PATIENCE: Final = 180.0
+"""Seconds of calm within which all must be right: the longest waits of backoff and breaker, and then some."""
+
+SOURCES: Final = {name: SimSource(name) for name in ("tricks", "tips")}
+
+
+async def _in_place(work: Callable[[], T]) -> T:
+    return work()
+
+
+@dataclass(slots=True)
+class Life:
+    """One process from its start to its end."""
+
+    leader: Leader
+    embedder: BatchingEmbedder
+    client: SimClient
+    meter: SimMeter
+    health: SimHealth
+    probe: CrashingProbe
+    stop: asyncio.Event
+    task: "asyncio.Task[None]"
+
+    def conserved(self) -> None:
+        """Every change that came in has its outcome, or is still inside."""
+        inside = self.leader._coalescer.unsettled  # pyright: ignore[reportPrivateUsage] - the third side of the sum
+        assert self.meter.came_in == self.meter.outcomes.total() + inside, (self.meter, inside)
+
+
+@dataclass(slots=True)
+class Simulation:
+    """One seed."""
+
+    seed: int
+    rng: Random = field(init=False)
+    weather: Weather = field(init=False)
+    db: Database = field(init=False)
+    writer: Writer = field(init=False)
+    clock: virtual.VirtualClock = field(default_factory=virtual.VirtualClock)
+
+    def __post_init__(self) -> None:
+        self.rng = dice(f"{self.seed}/driver")
+        climate = dice(f"{self.seed}/climate")
+        self.weather = Weather(dice(f"{self.seed}/weather"), Rates.draw(climate))
+        self.db = Database(PIN, {name: {} for name in SOURCES}, self.clock.monotonic, checkpointing=self._judge)
+        self.writer = Writer(self.db, dice(f"{self.seed}/writer"))
+
+    async def run(self) -> None:
+        """Storm, calm, and a second look at it."""
+        self.writer.fill()
+        until = self.clock.monotonic() + STORM
+        writing = asyncio.create_task(self.writer.write(until, self.rng.choice((0.05, 0.5, 3.0))))
+        life = self._begin()
+        while self.clock.monotonic() < until:
+            life = await self._next(life)
+        await writing
+        self.weather.calm = True
+        life = await self._come_right(life)
+        await self._stop(life)
+        await self._again()
+
+    def _judge(self, checkpoint: Checkpoint) -> None:
+        """At every stored position: it may not pass what is not durable."""
+        found = dishonest(self.db, SOURCES, checkpoint, self.clock.now())
+        assert not found, found
+
+    def _begin(self) -> Life:
+        self.db.epoch += 1
+        meter, health, probe = SimMeter(), SimHealth(), CrashingProbe(self.weather)
+        around = Around(self.clock, meter, health, probe, dice(f"{self.seed}/{self.db.epoch}"))
+        client = SimClient(self.weather)
+        embedder = BatchingEmbedder(client, WordCounter(), Limits(texts=4, concurrency=2), around)
+        papers = Papers(
+            SimStore(self.db, self.weather),
+            SimCheckpoints(self.db, self.weather),
+            SimDeadLetters(self.db, self.weather),
+            SimLease(self.db, self.weather),
+            SimRequests(self.db, self.weather),
+        )
+        world = World(SimStream(self.db, self.weather), SimDocuments(self.db, self.weather), papers, embedder)
+        target = Target(PIN, WordCounter(), {name: source.chunker_version for name, source in SOURCES.items()})
+        terms = Terms(SOURCES, target, _in_place, rescan_every=timedelta(hours=1))
+        leader = Leader(world, terms, Leadership(self.db.epoch), around)
+        stop = asyncio.Event()
+        task = asyncio.create_task(leader.serve(stop), name=f"leader-{self.db.epoch}")
+        return Life(leader, embedder, client, meter, health, probe, stop, task)
+
+    async def _next(self, life: Life) -> Life:
+        """Let it live for a while, and end it in one way or another, or not."""
+        dead = asyncio.create_task(life.probe.dead.wait())
+        await asyncio.wait({dead, life.task}, timeout=self.rng.uniform(0.0, 8.0), return_when=asyncio.FIRST_COMPLETED)
+        dead.cancel()
+        if life.task.done():
+            life.task.result()
+        life.conserved()
+        fate = "crash" if life.probe.dead.is_set() else self.rng.choice(("live", "live", "crash", "stop", "overtaken"))
+        match fate:
+            case "crash":
+                await self._kill(life)
+            case "stop":
+                await self._stop(life)
+            case "overtaken":
+                return await self._overtake(life)
+            case _:
+                return life
+        return self._begin()
+
+    async def _kill(self, life: Life) -> None:
+        life.task.cancel()
+        await asyncio.wait({life.task})
+        assert life.task.cancelled(), life.task.exception()
+        await life.embedder.close()
+
+    async def _stop(self, life: Life) -> None:
+        """Ask it to stop; one that dies at a place, or takes too long, is killed."""
+        life.stop.set()
+        dead = asyncio.create_task(life.probe.dead.wait())
+        await asyncio.wait({dead, life.task}, timeout=15.0, return_when=asyncio.FIRST_COMPLETED)
+        dead.cancel()
+        if not life.task.done():
+            assert not self.weather.calm, "in calm a stop takes less than its drain"
+            await self._kill(life)
+            return
+        life.task.result()
+        life.conserved()
+        await life.embedder.close()
+
+    async def _overtake(self, life: Life) -> Life:
+        """Another process takes the lease while this one still works: it must find out, and end."""
+        other = self._begin()
+        await asyncio.wait({life.task}, timeout=self.rng.uniform(0.0, 5.0))
+        if life.task.done():
+            try:
+                life.task.result()
+            except* FencedOff:
+                pass
+            await life.embedder.close()
+        else:
+            await self._kill(life)
+        return other
+
+    async def _come_right(self, life: Life) -> Life:
+        """Wait until the stored state is f(documents), and see that it stays so."""
+        if life.probe.dead.is_set():
+            await self._kill(life)
+            life = self._begin()
+        deadline = self.clock.monotonic() + PATIENCE
+        quiet = 0
+        while quiet < 12:
+            await asyncio.sleep(1.0)
+            if life.task.done():
+                life.task.result()
+                message = "the leader ended in calm"
+                raise AssertionError(message)
+            life.conserved()
+            found = differences(self.db, SOURCES, self.clock.now())
+            quiet = 0 if found or self._something_ends() else quiet + 1
+            assert self.clock.monotonic() < deadline, found
+        assert not life.health.reasons, life.health.reasons
+        unserved = self.db.requests.keys() - self.db.results.keys()
+        assert not unserved, unserved
+        return life
+
+    def _something_ends(self) -> bool:
+        documents = (document for source in self.db.documents.values() for document in source.values())
+        ends = (cast("datetime | None", document["ends"]) for document in documents)
+        return any(end is not None and end > self.clock.now() for end in ends)
+
+    async def _again(self) -> None:
+        """A new start that sees all of it again, events and documents, finds nothing to do and embeds nothing."""
+        had_letters = bool(self.db.letters)
+        self.db.scans.clear()
+        if self.db.trimmed == 0 and self.db.history and self.db.checkpoint is not None:
+            self.db.checkpoint = Checkpoint(Position(self.db.history[0][0]), self.clock.now())
+        life = self._begin()
+        life = await self._come_right(life)
+        unstored = [text for text in life.client.sent if not self._of_a_dead_letter(text)]
+        assert not unstored, unstored
+        # A dead letter whose end has passed meanwhile is found by the scan, and what was stored of it removed.
+        quiet = {"kept", "removed"} if had_letters else {"kept"}
+        assert not {name: n for name, n in life.meter.actions.items() if n and name not in quiet}, life.meter.actions
+        await self._stop(life)
+
+    def _of_a_dead_letter(self, text: str) -> bool:
+        """A document that cannot be published whole is not published at all, so its good texts are not there either."""
+        now = self.clock.now()
+        shaped = (expected(self.db.documents[key.source], key, SOURCES[key.source], now) for key in self.db.letters)
+        return any(part.text == text for one in shaped if isinstance(one, Shaped) for part in one.parts)
+
+
+def simulate(seed: int) -> None:
+    """Run one seed."""
+
+    async def main() -> None:
+        await Simulation(seed).run()
+
+    virtual.run(main)
