@@ -4,6 +4,7 @@ Each write names its epoch and matches only rows of the same or an older one: a 
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from bson import Timestamp
@@ -89,7 +90,8 @@ class MongoCheckpoints:
                 "scan everything again"
             )
             raise ForeignState(message)
-        if not isinstance(row.get("at"), Timestamp) or not isinstance(row.get("token"), dict | None):
+        whole = isinstance(row.get("at"), Timestamp) and isinstance(row.get("savedAt"), datetime)
+        if not whole or not isinstance(row.get("token"), dict | None):
             message = f"the checkpoint in {CHECKPOINTS} is damaged: remove that row to scan everything again"
             raise ForeignState(message)
 

@@ -6,7 +6,7 @@ here. Reads and writes are majority, writes journaled (faults.md: Jepsen on defa
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, cast
 
@@ -200,10 +200,12 @@ class Database:
     @asynccontextmanager
     async def watch(self, pipeline: Sequence[Query], **options: Any) -> AsyncGenerator[Any]:  # noqa: ANN401 - the drivers share no type
         """A change stream over the whole database; `session` is among the options."""
-        with doing("opening the change stream"):
-            opened = self._raw.watch(list(pipeline), **options)
-            stream = cast("AbstractAsyncContextManager[Any]", await opened if self._driver == "pymongo" else opened)
-        async with stream as followed:
+        async with AsyncExitStack() as stack:
+            with doing("opening the change stream"):
+                opened = self._raw.watch(list(pipeline), **options)
+                stream = cast("AbstractAsyncContextManager[Any]", await opened if self._driver == "pymongo" else opened)
+                # Motor asks the server here, pymongo has done so above.
+                followed = await stack.enter_async_context(stream)
             yield followed
 
 

@@ -11,8 +11,9 @@ from worker.errors import Conflict, HistoryLost, KnowledgeError, WrongTopology
 _CONFLICT: Final = frozenset({112, 251, 244, 11000})
 """WriteConflict, NoSuchTransaction, TransactionTooOld, and a duplicate key: two upserts met, one of them is there."""
 
-_HISTORY_LOST: Final = frozenset({286, 280, 222, 50811})
-"""ChangeStreamHistoryLost, ChangeStreamFatalError, CloseChangeStream, and a token that the server cannot read."""
+_HISTORY_LOST: Final = frozenset({286, 280, 260, 222, 50811})
+"""ChangeStreamHistoryLost, ChangeStreamFatalError, InvalidResumeToken, CloseChangeStream, and a token that the server
+cannot read."""
 
 _TOPOLOGY: Final = frozenset({40573, 20})
 """$changeStream and transactions are only supported on replica sets."""

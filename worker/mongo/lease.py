@@ -32,11 +32,11 @@ class MongoLease:
         """Take the lease if it is free, silent for too long, or held by a process of this host that is gone."""
         row = await self._database.find_one(LEASES, {"_id": LEASE_ID})
         if row is None:
-            return await self._take({"_id": LEASE_ID}, 1, upsert=True)
+            return await self._insert()
         if not (row.get("holder") is None or _gone(row["holder"]) or self._silent(row)):
             return None
         unchanged = {"_id": LEASE_ID, "epoch": row["epoch"], "beat": row["beat"]}
-        return await self._take(unchanged, int(row["epoch"]) + 1, upsert=False)
+        return await self._take(unchanged, int(row["epoch"]) + 1)
 
     async def renew(self, leadership: Leadership) -> None:
         """Beat."""
@@ -57,19 +57,20 @@ class MongoLease:
             return None
         return {"host": row["holder"]["host"], "pid": row["holder"]["pid"], "epoch": row["epoch"]}
 
-    async def _take(self, unchanged: Mapping[str, Any], epoch: int, *, upsert: bool) -> Leadership | None:
-        taken = {"$set": {"epoch": epoch, "beat": 0, "holder": _me()}}
-        if upsert:
-            taken = {"$setOnInsert": taken["$set"]}
+    async def _insert(self) -> Leadership | None:
         try:
-            matched = await self._database.update(LEASES, unchanged, taken, upsert=upsert)
+            await self._database.insert(LEASES, {"_id": LEASE_ID, "epoch": 1, "beat": 0, "holder": _me()})
+        except Conflict:  # another one inserted it in the same moment
+            return None
+        return Leadership(1)
+
+    async def _take(self, unchanged: Mapping[str, Any], epoch: int) -> Leadership | None:
+        taken = {"$set": {"epoch": epoch, "beat": 0, "holder": _me()}}
+        try:
+            matched = await self._database.update(LEASES, unchanged, taken)
         except Conflict:
             return None
-        if not matched:
-            return None
-        if upsert and (await self._database.find_one(LEASES, {"_id": LEASE_ID, "holder": _me()})) is None:
-            return None  # another one inserted it in the same moment
-        return Leadership(epoch)
+        return Leadership(epoch) if matched else None
 
     def _silent(self, row: Mapping[str, Any]) -> bool:
         """Whether the row has not changed for the whole TTL while this process watched it."""

@@ -1,0 +1,136 @@
+"""The contracts of `worker.ports.Checkpoints`, `DeadLetters` and `Requests`."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from bson import ObjectId, Timestamp
+from pymongo.asynchronous.database import AsyncDatabase
+
+from worker.clock import SystemClock
+from worker.errors import FencedOff, ForeignState
+from worker.model import Checkpoint, DeadLetter, DocKey, Leadership, Position, Scan
+from worker.mongo.checkpoints import MongoCheckpoints
+from worker.mongo.dead_letters import MongoDeadLetters
+from worker.mongo.driver import Database
+from worker.mongo.lease import MongoLease
+from worker.mongo.requests import MongoRequests
+
+Backend = AsyncDatabase[dict[str, Any]]
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
+POSITION = Position(Timestamp(1_000_000, 3), {"_data": "8265"})
+SCAN = Scan(
+    "trickipedia", "first", "v1", done=False, after=DocKey.of("trickipedia", ObjectId()), started_at=NOON, seen=7
+)
+
+
+async def successor(database: Database) -> tuple[Leadership, Leadership]:
+    """A leader that is over, and the one that leads."""
+    lease = MongoLease(database, SystemClock())
+    former = await lease.acquire()
+    assert former is not None
+    await lease.release(former)
+    leader = await lease.acquire()
+    assert leader is not None
+    return former, leader
+
+
+async def test_positions_come_back_as_they_were(database: Database) -> None:
+    """With and without a token; the newest one counts; scans by source, with ids of any type."""
+    checkpoints = MongoCheckpoints(database)
+    _, leader = await successor(database)
+    assert await checkpoints.load() is None
+    assert await checkpoints.scans() == {}
+    await checkpoints.save(Checkpoint(Position(Timestamp(1, 1)), NOON), leader)
+    assert await checkpoints.load() == Checkpoint(Position(Timestamp(1, 1)), NOON)
+    await checkpoints.save(Checkpoint(POSITION, NOON), leader)
+    assert await checkpoints.load() == Checkpoint(POSITION, NOON)
+    await checkpoints.save_scan(SCAN, leader)
+    docs = Scan("docs", "first", "v1", done=True, after=DocKey.of("docs", {"a": 1}), finished_at=NOON)
+    await checkpoints.save_scan(docs, leader)
+    found = await checkpoints.scans()
+    assert found == {"trickipedia": SCAN, "docs": docs}
+    after = found["docs"].after
+    assert after is not None
+    assert after.raw == {"a": 1}
+
+
+async def test_a_former_leader_moves_no_position(database: Database) -> None:
+    """Once a newer one has written; what it wrote stays."""
+    checkpoints = MongoCheckpoints(database)
+    former, leader = await successor(database)
+    await checkpoints.save(Checkpoint(POSITION, NOON), leader)
+    await checkpoints.save_scan(SCAN, leader)
+    with pytest.raises(FencedOff):
+        await checkpoints.save(Checkpoint(Position(Timestamp(1, 1)), NOON), former)
+    with pytest.raises(FencedOff):
+        await checkpoints.save_scan(Scan("trickipedia", "late", "v1", done=True), former)
+    assert await checkpoints.load() == Checkpoint(POSITION, NOON)
+    assert (await checkpoints.scans())["trickipedia"] == SCAN
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"$set": {"format": 2}}, "format 2"),
+        ({"$unset": {"format": ""}}, "format None"),
+        ({"$set": {"database": "elsewhere"}}, "another database"),
+        ({"$unset": {"at": ""}}, "damaged"),
+        ({"$set": {"at": 5}}, "damaged"),
+        ({"$set": {"token": "text"}}, "damaged"),
+        ({"$unset": {"savedAt": ""}}, "damaged"),
+    ],
+)
+async def test_a_foreign_or_damaged_position_is_refused(
+    database: Database, backend: Backend, change: dict[str, Any], said: str
+) -> None:
+    """Never a start from now by guess (faults.md M13)."""
+    checkpoints = MongoCheckpoints(database)
+    _, leader = await successor(database)
+    await checkpoints.save(Checkpoint(POSITION, NOON), leader)
+    await backend["freshness_checkpoints"].update_one({"_id": "stream"}, change)
+    with pytest.raises(ForeignState, match=said):
+        await checkpoints.load()
+
+
+async def test_one_letter_a_document(database: Database) -> None:
+    """A second one replaces the first; they are listed oldest first, dropped by key, and fenced."""
+    letters = MongoDeadLetters(database)
+    former, leader = await successor(database)
+    one, two = DocKey.of("trickipedia", ObjectId()), DocKey.of("spots", {"a": 1})
+    second = DeadLetter(two, Timestamp(2, 1), "poison", "digest", 2, NOON, NOON + timedelta(hours=1))
+    await letters.put(second, leader)
+    await letters.put(DeadLetter(one, Timestamp(1, 1), "poison", "d", 1, NOON, NOON), leader)
+    again = DeadLetter(one, Timestamp(3, 1), "unreadable", "e", 2, NOON - timedelta(hours=1), NOON)
+    await letters.put(again, leader)
+    assert await letters.all() == [again, second]
+    for refused in (letters.put(again, former), letters.drop([one], former)):
+        with pytest.raises(FencedOff):
+            await refused
+    assert await letters.drop([one, DocKey.of("docs", 1)], leader) == 1
+    assert await letters.all() == [second]
+
+
+async def test_a_request_is_done_by_the_leader(database: Database) -> None:
+    """Oldest first, one at a time, again for a successor; the result is there when it is finished."""
+    requests = MongoRequests(database, SystemClock())
+    former, leader = await successor(database)
+    assert await requests.take(former) is None
+    first = await requests.submit("backfill", {"source": "docs"})
+    second = await requests.submit("repair", {})
+    begun = await requests.take(former)
+    assert begun is not None
+    assert (begun.id, begun.kind, begun.arguments) == (first, "backfill", {"source": "docs"})
+    # The answer to the first take may have been lost.
+    assert await requests.take(former) == begun
+    assert await requests.result(first) is None
+    assert await requests.take(leader) == begun
+    with pytest.raises(FencedOff):
+        await requests.finish(begun, {"ok": False}, former)
+    assert await requests.take(former) != begun
+    await requests.finish(begun, {"ok": True, "seen": 5}, leader)
+    assert await requests.result(first) == {"ok": True, "seen": 5}
+    last = await requests.take(leader)
+    assert last is not None
+    assert last.id == second
+    assert await requests.result("unknown") is None
