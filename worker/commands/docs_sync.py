@@ -18,8 +18,6 @@ from worker.docs_sync import SyncOptions, SyncReport, sync
 from worker.errors import ConfigurationFault
 from worker.mongo.docs import MongoDocs
 
-COLLECTION = "docs"
-
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -49,7 +47,7 @@ async def docs_sync(where: Where, order: Order) -> int:
         dry_run=order.dry_run,
     )
     async with connect(settings, embedded=where.embedded, data=where.data) as connection:
-        collection = MongoDocs(connection.database.raw[COLLECTION])
+        collection = MongoDocs(connection.database)
         report = await sync(order.path, collection, options, SystemClock().now())
     where.answer(report.as_json(), _shown(report))
     return report.exit_code

@@ -35,7 +35,7 @@ async def load_sample(app: App, folder: Path) -> int:
     async with SampleWriter(app.server, app.settings.atlas_db) as writer:
         loaded = await writer.fill_if_empty(sample)
     if loaded and sample.docs is not None:
-        pages = MongoDocs(app.database.raw["docs"])
+        pages = MongoDocs(app.database)
         report = await sync(sample.docs, pages, SyncOptions(allow=DOCS_ALLOW), app.clock.now())
         loaded += len(report.added)
     return loaded

@@ -15,6 +15,7 @@ from worker.clock import SystemClock
 from worker.commands.greeting import greet
 from worker.commands.where import Where
 from worker.config import PREFIX, WorkerSettings, warnings
+from worker.errors import ConfigurationFault
 from worker.lifecycle import Notifier, Stop, beat, supervise
 from worker.model import Leadership
 from worker.observe.health import HealthBoard, Heartbeat
@@ -24,6 +25,7 @@ from worker.observe.metrics import PrometheusMeter
 from worker.observe.pages import StatusPages
 from worker.observe.redact import Redactor
 from worker.pipeline.around import Around, NoProbe
+from worker.ports import Probe
 
 T = TypeVar("T")
 
@@ -40,14 +42,17 @@ class Start:
     port: int
 
 
-async def run(where: Where, sample: Path | None) -> int:
-    """Run until a signal; the exit code says why it ended."""
+async def run(where: Where, sample: Path | None, probe: Probe | None = None) -> int:
+    """Run until a signal; the exit code says why it ended. Tests pass a probe that stops the process at a place."""
+    if sample is not None and not where.embedded:
+        message = "--sample is for an embedded database only: add --embedded, or leave --sample out"
+        raise ConfigurationFault(message)
     settings = load(WorkerSettings, os.environ, PREFIX, embedded=where.embedded)
     clock = SystemClock()
     meter = PrometheusMeter(settings.sources)
     board = HealthBoard(clock, Redactor(settings.secret_values()))
     heartbeat = Heartbeat(clock)
-    around = Around(clock, meter, board, NoProbe(), Random())  # noqa: S311 - jitter, not secrets
+    around = Around(clock, meter, board, probe or NoProbe(), Random())  # noqa: S311 - jitter, not secrets
     notifier = Notifier(os.environ)
     _wire(meter, board)
     with (
@@ -95,7 +100,6 @@ async def _serve(connection: Connection, around: Around, stop: Stop, start: Star
 
 async def _lead(app: App, leadership: Leadership, stop: asyncio.Event) -> None:
     log(_logger, logging.INFO, "leading", "this process leads", epoch=leadership.epoch)
-    app.around.health.role("leader")
     try:
         await app.leader(leadership).serve(stop)
     finally:

@@ -96,6 +96,8 @@ class Leader:
         Raises an ExceptionGroup of whatever ended a task: FencedOff, Fatal, or a bug.
         """
         position = await self._begin()
+        # Not before the scans to do are known: else it would look ready for a moment.
+        self._around.health.role("leader")
         desk, duties = self._desk(position)
         tail = Tail(self._world.stream, list(self._terms.sources), desk, self._around)
         async with asyncio.TaskGroup() as group:
