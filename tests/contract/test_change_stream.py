@@ -21,6 +21,7 @@ from worker.model import (
 )
 from worker.mongo.change_stream import MongoChangeStream
 from worker.mongo.driver import Database
+from worker.mongo.tokens import token_time
 
 Backend = AsyncDatabase[dict[str, Any]]
 WATCHED = ("trickipedia", "docs")
@@ -118,6 +119,20 @@ async def test_a_position_is_never_later_than_its_place(stream: MongoChangeStrea
     for place, position in enumerate(positions):
         found = await gather(stream.follow(Position(position.at)), lambda got: 3 in changed(got))
         assert set(changed(found)) >= set(range(place + 1, 4))
+
+
+async def test_a_stream_that_catches_up_does_not_say_now(stream: MongoChangeStream, backend: Backend) -> None:
+    """In a backlog of other collections' writes the positions are as old as the places, not as the answers."""
+    start = await stream.now()
+    await backend["other"].insert_many([{"_id": n} for n in range(5_000)])
+    await backend["trickipedia"].insert_one({"_id": 1})
+    end = await stream.now()
+    steps = await gather(stream.follow(Position(start)), lambda found: bool(changed(found)), idle=True)
+    for item in steps:
+        place = token_time(item.position.token or {})
+        assert place is not None
+        assert item.position.at <= max(place, start)
+    assert any(item.position.at < end for item in steps[:-1])
 
 
 async def test_a_dropped_and_a_renamed_source_are_gone(stream: MongoChangeStream, backend: Backend) -> None:

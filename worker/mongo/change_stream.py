@@ -23,6 +23,7 @@ from worker.model import (
     StreamItem,
 )
 from worker.mongo.driver import Database, doing
+from worker.mongo.tokens import token_time
 
 IDLE_MS: Final = 1000
 """How long the server holds a getMore without events: also how often an idle stream moves."""
@@ -75,12 +76,12 @@ class MongoChangeStream:
             ) as stream:
                 at = position.at
                 while True:
-                    # Sampled before the next answer, so it is never later than the place that the answer leads to.
+                    # Sampled before the next answer, and still only the upper bound of the place it leads to.
                     before = session.operation_time or at
                     event = await self._next(stream)
-                    at = max(at, event["clusterTime"] if event is not None else before)
                     token = stream.resume_token
                     if token is not None:
+                        at = max(at, _place(event, token, before))
                         yield StreamItem(self._meaning(event), Position(at, token))
                     if event is not None and event["operationType"] == "invalidate":
                         return  # its token is the place from which `start_after` opens the next stream
@@ -132,6 +133,13 @@ class MongoChangeStream:
 def _collection(namespace: Any) -> str:  # noqa: ANN401 - whatever the server sends
     """The collection of a namespace, "" where there is none (dropDatabase)."""
     return str(namespace["coll"]) if namespace and "coll" in namespace else ""
+
+
+def _place(event: Mapping[str, Any] | None, token: Mapping[str, Any], before: Timestamp) -> Timestamp:
+    """When the place of this step is: never later than it truly is."""
+    if event is not None:
+        return event["clusterTime"]
+    return min(before, token_time(token) or before)
 
 
 def _wall(event: Mapping[str, Any]) -> datetime | None:

@@ -1,0 +1,91 @@
+"""A server of its own with a short history: what is older is lost loudly, what is there is not."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from bson import Timestamp
+from pymongo import AsyncMongoClient
+
+from brain.knowledge.connect import Target
+from worker.errors import HistoryLost
+from worker.model import DocumentChanged, Position, StreamItem
+from worker.mongo.change_stream import MongoChangeStream
+from worker.mongo.driver import DriverName, connected
+from worker.mongo.ping import answers
+
+
+@pytest.fixture
+def short_uri(tmp_path: Path) -> Generator[str]:
+    """A fresh server that keeps 50 entries of history, without a heartbeat."""
+    program = Path(sys.executable).parent / "secantusd-py"
+    if not program.exists():
+        pytest.skip("secantusd-py is not installed (extra `embedded`)")
+    (tmp_path / "empty.toml").touch()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    where = ["--config", tmp_path / "empty.toml", "--port", str(port), "--storage-path", tmp_path / "db"]
+    with subprocess.Popen(
+        [program, *where, "--oplog-max-entries", "50"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as child:
+        uri = f"mongodb://127.0.0.1:{port}/?replicaSet=secantus&retryWrites=false"
+        try:
+            assert answers(uri, 30)
+            yield uri
+        finally:
+            child.terminate()
+
+
+async def first_change(stream: MongoChangeStream, position: Position) -> StreamItem:
+    """The first change after the position."""
+    items = cast("AsyncGenerator[StreamItem]", stream.follow(position))
+    async with asyncio.timeout(20), aclosing(items) as following:
+        async for item in following:
+            if isinstance(item.event, DocumentChanged):
+                return item
+    raise AssertionError
+
+
+async def test_a_fresh_server_has_lost_nothing(short_uri: str, driver: DriverName) -> None:
+    """The very first position, taken before anything was written, is followed from though the history is younger."""
+    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(short_uri)
+    async with client, connected(Target(short_uri, "test"), driver) as database:
+        stream = MongoChangeStream(database, ["docs"])
+        start = Position(await stream.now())
+        await client["test"]["docs"].insert_one({"_id": 1})
+        item = await first_change(stream, start)
+        assert isinstance(item.event, DocumentChanged)
+
+
+async def test_a_pruned_history_is_lost_and_the_rest_is_not(short_uri: str, driver: DriverName) -> None:
+    """A token, and a time, from before the oldest entry raise HistoryLost; later ones are followed."""
+    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(short_uri)
+    async with client, connected(Target(short_uri, "test"), driver) as database:
+        stream = MongoChangeStream(database, ["docs"])
+        start = Position(await stream.now())
+        await client["test"]["docs"].insert_one({"_id": 0})
+        early = (await first_change(stream, start)).position
+        await client["test"]["docs"].insert_many([{"_id": n} for n in range(1, 200)])
+        late = Position(await stream.now())
+        await client["test"]["docs"].insert_one({"_id": 200})
+        await client.admin.command({"secantusAdmin.pruneOplog": 1})
+        oldest = await stream.oldest()
+        assert oldest is not None
+        assert early.at < oldest <= late.at
+        for lost in (early, Position(early.at), Position(Timestamp(early.at.time, 0))):
+            with pytest.raises(HistoryLost):
+                await first_change(stream, lost)
+        event = (await first_change(stream, late)).event
+        assert isinstance(event, DocumentChanged)
+        assert event.key.raw in {199, 200}  # a time is followed from inclusively
