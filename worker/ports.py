@@ -235,6 +235,14 @@ class Meter(Protocol):
         """A scan of a source began."""
         ...
 
+    def headroom(self, seconds: float) -> None:
+        """How far the stored position is from the oldest entry of the history; NaN where that is unknown."""
+        ...
+
+    def buried(self, letters: int) -> None:
+        """How many documents are dead-lettered now."""
+        ...
+
     def odd(self, source: str, oddity: str) -> None:
         """A document held an odd value that was made sensible or left out."""
         ...

@@ -41,6 +41,12 @@ class SimMeter:
     def resynced(self, reason: str) -> None:
         """Ignored."""
 
+    def headroom(self, seconds: float) -> None:
+        """Ignored."""
+
+    def buried(self, letters: int) -> None:
+        """Ignored."""
+
     def odd(self, source: str, oddity: str) -> None:
         """Ignored."""
 

@@ -64,8 +64,8 @@ def _shown(report: SyncReport) -> Group:
     lines = [
         (
             f"site {report.site}: {len(report.added)} {would}added, {len(report.changed)} {would}changed, "
-            f"{len(report.removed)} {would}removed, {report.kept} kept, {len(report.hidden)} hidden (draft or unlisted), "
-            f"{len(report.not_allowed)} not allowed"
+            f"{len(report.removed)} {would}removed, {report.kept} kept, "
+            f"{len(report.hidden)} hidden (draft or unlisted), {len(report.not_allowed)} not allowed"
         ),
         *(f"not read: {path}: {problem}" for path, problem in report.problems.items()),
     ]

@@ -187,6 +187,14 @@ class PrometheusMeter:
         """A scan of a source began."""
         self._resyncs.labels(self._words["resync"](reason)).inc()
 
+    def headroom(self, seconds: float) -> None:
+        """How far the stored position is from the oldest entry of the history; NaN where that is unknown."""
+        self.read_gauge("history_headroom_seconds", lambda: seconds)
+
+    def buried(self, letters: int) -> None:
+        """How many documents are dead-lettered now."""
+        self.read_gauge("dead_letters", lambda: float(letters))
+
     def odd(self, source: str, oddity: str) -> None:
         """A document held an odd value."""
         self._odd.labels(self._source(source), self._words["oddity"](oddity)).inc()

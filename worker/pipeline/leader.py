@@ -6,6 +6,7 @@ to the pumps of the runner; each outcome moves the watermark, and the watermark 
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -35,6 +36,9 @@ _logger = logging.getLogger(__name__)
 PUMPS: Final = 2
 """Batches of anything on their way at once: one reads or is stored while the other embeds; a third pump is for what the
 stream tells alone."""
+
+WATCH_EVERY: Final = 15.0
+"""Seconds between two looks at the history and the dead letters: slow things, and alerts wait minutes anyway."""
 
 CAPACITY: Final = 5000
 """Changes without outcome that the worker holds; beyond, the stream is not read further."""
@@ -86,7 +90,7 @@ class Leader:
         self._terms = terms
         self._leadership = leadership
         self._around = around
-        self._watch = watch
+        self._told = watch
         self._coalescer = Coalescer(around.clock, terms.window, CAPACITY)
         self._book = ScanBook(world.papers.checkpoints, shapes(terms), leadership)
 
@@ -109,6 +113,7 @@ class Leader:
                 duties.end_what_expires(),
                 duties.rescan_by_the_clock(self._terms.rescan_every),
                 duties.serve_requests(),
+                self._watch(desk),
             )
             workers = self._start_workers(group, duties)
             await stop.wait()
@@ -201,17 +206,28 @@ class Leader:
 
             async def keep(scan: Scan) -> None:
                 await self._around.persist("database", lambda: self._book.keep(job, scan))  # noqa: B023 - of this turn
-                self._watch(scan)
+                self._told(scan)
 
             try:
                 scan = await scanner.run(job.scan, keep)
                 await self._around.persist("database", lambda: self._book.finish(job, scan))  # noqa: B023 - of this turn
             except ScanVoid:
                 continue  # the source is wanted anew; `next` knows
-            self._watch(job.scan)
+            self._told(job.scan)
             self._around.health.scans_pending(self._book.urgent)
             words = f"{scan.source}: {scan.seen} documents looked at ({scan.reason})"
             log(_logger, logging.INFO, "scan_done", words, source=scan.source, reason=scan.reason, seen=scan.seen)
+
+    async def _watch(self, desk: Desk) -> None:
+        """Tell how much history is left behind the stored position, and how many documents are dead-lettered."""
+        stream, letters = self._world.stream, self._world.papers.letters
+        while True:
+            oldest = await self._around.persist("stream", stream.oldest)
+            low = desk.watermark.low
+            unknown = oldest is None or low is None
+            self._around.meter.headroom(math.nan if unknown else float(low.at.time - oldest.time))
+            self._around.meter.buried(len(await self._around.persist("database", letters.all)))
+            await self._around.clock.sleep(WATCH_EVERY)
 
     async def _drain(self) -> None:
         """Give what is on its way its outcome, as far as the time allows; the rest is read again by the next start."""
