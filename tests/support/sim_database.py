@@ -156,7 +156,7 @@ class Database:
 
     def _owe(self, key: DocKey, version: Timestamp) -> None:
         for other in self.ledger.values():
-            if str(key) in other.refs:
+            if other.key != key and str(key) in other.refs:
                 since = max(version, other.stale_since or version)
                 self.ledger[other.key] = replace(other, stale_since=since)
 
