@@ -224,8 +224,8 @@ class Leader:
         while True:
             oldest = await self._around.persist("stream", stream.oldest)
             low = desk.watermark.low
-            unknown = oldest is None or low is None
-            self._around.meter.headroom(math.nan if unknown else float(low.at.time - oldest.time))
+            left = math.nan if oldest is None or low is None else float(low.at.time - oldest.time)
+            self._around.meter.headroom(left)
             self._around.meter.buried(len(await self._around.persist("database", letters.all)))
             await self._around.clock.sleep(WATCH_EVERY)
 
