@@ -21,19 +21,19 @@ class Writer:
         self._db = database
         self._rng = rng
         self._clock = VirtualClock()
-        self._acts: list[Callable[[str], None]] = [
-            *[self.put] * 3,
-            *[self.edit] * 8,
-            *[self.remove] * 2,
-            self.drop,
-            self.rename_in,
-            self.ask,
-        ]
+        self._next: list[Callable[[], None]] = []
+        # Not every act in every seed: scans (drop, rename in, a request) mend what a lost event would leave behind.
+        weights = {self.put: 3, self.edit: 8, self.remove: 2, self.swing: 4, self.drop: 1, self.rename_in: 1, self.ask: 1}
+        chosen = [act for act in weights if rng.random() < 0.5] or [self.edit]
+        self._acts: list[Callable[[str], None]] = [act for act in chosen for _ in range(weights[act])]
 
     async def write(self, until: float, pause: float) -> None:
         """Write now and then until that time."""
         while self._clock.monotonic() < until:
-            self._rng.choice(self._acts)(self._rng.choice(list(self._db.documents)))
+            if self._next and self._rng.random() < 0.7:
+                self._next.pop(0)()
+            else:
+                self._rng.choice(self._acts)(self._rng.choice(list(self._db.documents)))
             await asyncio.sleep(self._rng.random() * pause)
 
     def fill(self) -> None:
@@ -55,6 +55,28 @@ class Writer:
         fresh = self._document(cast("int", key.raw))
         fields = self._rng.choices(("name", "body", "links", "hidden", "ends", "title", "views", "poison"), k=2)
         self._set(key, {**documents[key], **{field: fresh[field] for field in fields}})
+
+    def swing(self, source: str) -> None:
+        """Rename a document, change others that name it, and rename it back: soon, one by one, after other acts."""
+        shown = [key for key in self._db.documents[source] if not self._db.documents[source][key]["hidden"]]
+        if not shown:
+            return
+        key = self._rng.choice(shown)
+        name = self._db.documents[source][key]["name"]
+        fresh = next(word for word in WORDS if word != name)
+
+        def rename(to: object) -> None:
+            if key in self._db.documents[source]:
+                self._set(key, {**self._db.documents[source][key], "name": to})
+
+        def show() -> None:
+            for other, document in list(self._db.documents[source].items()):
+                if other != key:
+                    links = [cast("int", key.raw), *cast("list[int]", document["links"])]
+                    self._set(other, {**document, "links": links[:2], "views": self._rng.random()})
+
+        rename(fresh)
+        self._next += [show, lambda: rename(name)]
 
     def remove(self, source: str) -> None:
         """Delete a document."""

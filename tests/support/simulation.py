@@ -1,11 +1,13 @@
 """One seeded life of the worker: a storm of changes and faults, then calm, in which everything must come right."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final, cast
+from unittest.mock import patch
 
 from tests.support import virtual
 from tests.support.sim_database import Database
@@ -32,11 +34,23 @@ from worker.pipeline.duties import Papers
 from worker.pipeline.leader import Leader, Terms, World
 from worker.pipeline.shape import T
 
-STORM: Final = 20.0
+STORM: Final = 8.0
 """Seconds during which anything may happen."""
+
+STORMS: Final = 3
+"""How often, with calm in between."""
 
 PATIENCE: Final = 180.0
 """Seconds of calm within which all must be right: the longest waits of backoff and breaker, and then some."""
+
+SMALL: Final[Mapping[str, Mapping[str, float]]] = {
+    "scan": {"PAGE": 2, "AHEAD": 2, "KEEP_EVERY": 0.05},
+    "runner": {"BATCH": 2, "TEXTS": 2},
+    "duties": {"PAGE": 1},
+    "leader": {"CAPACITY": 4},
+    "publish": {"MOST_CHUNKS": 2},
+}
+"""Bounds of the pipeline, by module."""
 
 SOURCES: Final = {name: SimSource(name) for name in ("tricks", "tips")}
 
@@ -73,10 +87,12 @@ class Simulation:
     weather: Weather = field(init=False)
     db: Database = field(init=False)
     writer: Writer = field(init=False)
+    longest: float = field(init=False)
     clock: virtual.VirtualClock = field(default_factory=virtual.VirtualClock)
 
     def __post_init__(self) -> None:
         self.rng = dice(f"{self.seed}/driver")
+        self.longest = self.rng.choice((0.3, 2.0, 8.0))  # seconds until something happens to the process
         climate = dice(f"{self.seed}/climate")
         self.weather = Weather(dice(f"{self.seed}/weather"), Rates.draw(climate))
         self.db = Database(PIN, {name: {} for name in SOURCES}, self.clock.monotonic, checkpointing=self._judge)
@@ -85,14 +101,16 @@ class Simulation:
     async def run(self) -> None:
         """Storm, calm, and a second look at it."""
         self.writer.fill()
-        until = self.clock.monotonic() + STORM
-        writing = asyncio.create_task(self.writer.write(until, self.rng.choice((0.05, 0.5, 3.0))))
         life = self._begin()
-        while self.clock.monotonic() < until:
-            life = await self._next(life)
-        await writing
-        self.weather.calm = True
-        life = await self._come_right(life)
+        for _ in range(STORMS):
+            self.weather.calm = False
+            until = self.clock.monotonic() + STORM
+            writing = asyncio.create_task(self.writer.write(until, self.rng.choice((0.05, 0.5, 3.0))))
+            while self.clock.monotonic() < until:
+                life = await self._next(life)
+            await writing
+            self.weather.calm = True
+            life = await self._come_right(life)
         await self._stop(life)
         await self._again()
 
@@ -125,7 +143,7 @@ class Simulation:
     async def _next(self, life: Life) -> Life:
         """Let it live for a while, and end it in one way or another, or not."""
         dead = asyncio.create_task(life.probe.dead.wait())
-        await asyncio.wait({dead, life.task}, timeout=self.rng.uniform(0.0, 8.0), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({dead, life.task}, timeout=self.rng.uniform(0.0, self.longest), return_when=asyncio.FIRST_COMPLETED)
         dead.cancel()
         if life.task.done():
             life.task.result()
@@ -226,9 +244,14 @@ class Simulation:
 
 
 def simulate(seed: int) -> None:
-    """Run one seed."""
+    """Run one seed; every second one with bounds so small that a few documents reach them."""
 
     async def main() -> None:
         await Simulation(seed).run()
 
-    virtual.run(main)
+    with ExitStack() as small:
+        if seed % 2:
+            for module, bounds in SMALL.items():
+                for name, bound in bounds.items():
+                    small.enter_context(patch(f"worker.pipeline.{module}.{name}", bound))
+        virtual.run(main)
