@@ -71,7 +71,7 @@ class Weather:
         """A call that changes nothing: its answer is of some moment between its start and its end."""
         await self.wait()
         if self.strikes(self.rates.read):
-            raise self._fault()
+            raise self.fault()
         result = answer()
         await self.wait()
         return result
@@ -80,7 +80,7 @@ class Weather:
         """A call that changes something: it may fail before, or after it took effect."""
         await self.wait()
         if self.strikes(self.rates.write_lost):
-            raise self._fault()
+            raise self.fault()
         result = effect()
         await self.wait()
         if self.strikes(self.rates.write_unanswered):
@@ -88,6 +88,7 @@ class Weather:
             raise Unreachable(message)
         return result
 
-    def _fault(self) -> Retryable:
+    def fault(self) -> Retryable:
+        """Something that may be tried again."""
         message = "nothing happened"
         return self.rng.choice((Conflict, Unreachable))(message)

@@ -25,13 +25,15 @@ def position(number: int) -> Position:
 class Stream:
     """Plays one list of events for each time that it is opened, then idles."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, log: list[object]) -> None:
         self._script = list(script)
+        self._log = log
         self._count = 0
         self.opened: list[tuple[float, Position]] = []
 
     async def now(self) -> Timestamp:
-        """A fixed time."""
+        """A fixed time; noted."""
+        self._log.append("now")
         return Timestamp(77, 0)
 
     async def oldest(self) -> Timestamp | None:
@@ -78,7 +80,8 @@ class Inlet:
 
 async def play(script: Script, fails: int = 0, seconds: float = 600.0) -> tuple[Inlet, Stream, Stage]:
     """Follow a script for a while."""
-    stage, stream, inlet = Stage(), Stream(script), Inlet()
+    stage, inlet = Stage(), Inlet()
+    stream = Stream(script, inlet.log)
     inlet.fails = fails
     following = asyncio.create_task(Tail(stream, ["tricks", "tips"], inlet, stage.around).follow(START))
     await asyncio.wait({following}, timeout=seconds)
@@ -143,7 +146,7 @@ def test_lost_history_starts_over_at_the_present() -> None:
 
     async def main() -> None:
         inlet, stream, _ = await play([[DocumentChanged(trick(1), None), HistoryLost("gone")]])
-        assert inlet.log[1:] == [(("tricks", "tips"), "history_lost"), Position(Timestamp(77, 0))]
+        assert inlet.log[1:] == ["now", (("tricks", "tips"), "history_lost"), Position(Timestamp(77, 0))]
         assert stream.opened[1][1] == Position(Timestamp(77, 0))
 
     virtual.run(main)

@@ -1,0 +1,265 @@
+"""The batching embedder over a scripted client."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pytest
+
+from brain.knowledge.embedding import Embedded, Purpose, Usage
+from tests.support import virtual
+from tests.support.sim_recorders import CrashingProbe, SimHealth, SimMeter
+from tests.support.sim_source import MODEL, WordCounter, vector_of
+from tests.support.sim_stage import FAIR
+from tests.support.sim_weather import Weather, dice
+from worker.embedding.batcher import LINGER, REFUSED_WAIT, BatchingEmbedder, Limits
+from worker.errors import Malformed, PinMismatch, Poison, Refused, Throttled, Unavailable
+from worker.pipeline.around import Around
+
+WORDS: Final = [f"text {number}" for number in range(10)]
+
+
+class Client:
+    """Implements EmbeddingClient: answers after a second, or as scripted by the number of the call."""
+
+    model = MODEL
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[float, list[str]]] = []
+        self.faults: dict[int, Exception] = {}
+        self.poison: Callable[[str], bool] = lambda _text: False
+        self.out = self.most = 0
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose = "document") -> Embedded:
+        """Vectors, or the fault of this call."""
+        number = len(self.calls)
+        self.calls.append((round(asyncio.get_running_loop().time() - virtual.START, 3), list(texts)))
+        self.out += 1
+        self.most = max(self.most, self.out)
+        try:
+            await asyncio.sleep(1)
+        finally:
+            self.out -= 1
+        if fault := self.faults.get(number, self.faults.get(-1)):
+            raise fault
+        if any(map(self.poison, texts)):
+            message = "one of these"
+            raise Poison(message)
+        return Embedded(tuple(map(vector_of, texts)), Usage(len(texts)))
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+class Kit:
+    """An embedder with what it leans on."""
+
+    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+        self.client, self.health, self.meter = Client(), SimHealth(), SimMeter()
+        probe = CrashingProbe(Weather(dice("w"), FAIR))
+        around = Around(virtual.VirtualClock(), self.meter, self.health, probe, dice("batcher"))
+        self.embedder = BatchingEmbedder(self.client, WordCounter(), limits, around)
+
+    async def right(self, texts: Sequence[str]) -> None:
+        """Embed texts and see that each has its own vector."""
+        results = await self.embedder.embed(texts)
+        for text, result in zip(texts, results, strict=True):
+            assert not isinstance(result, Poison)
+            assert np.array_equal(result, vector_of(text))
+
+
+def test_callers_share_a_request_and_a_text_is_sent_once() -> None:
+    """Texts that come within the linger go together; one that two want is there once; each gets its own vector."""
+
+    async def main() -> None:
+        kit = Kit()
+        await asyncio.gather(kit.right(WORDS[:3]), kit.right([WORDS[2], WORDS[1], WORDS[5], WORDS[5]]))
+        assert kit.client.calls == [(LINGER, [*WORDS[:3], WORDS[5]])]
+        await kit.right([])
+        assert len(kit.client.calls) == 1
+
+    virtual.run(main)
+
+
+def test_a_text_that_is_on_its_way_is_not_sent_again() -> None:
+    """Also when the request is out already; afterwards it is, since nothing is remembered here."""
+
+    async def main() -> None:
+        kit = Kit()
+        first = asyncio.create_task(kit.right(WORDS[:1]))
+        await asyncio.sleep(0.5)
+        await kit.right(WORDS[:2])
+        await first
+        assert [texts for _, texts in kit.client.calls] == [WORDS[:1], WORDS[1:2]]
+        await kit.right(WORDS[:1])
+        assert len(kit.client.calls) == 3
+
+    virtual.run(main)
+
+
+def test_requests_are_cut_by_count_and_by_tokens_and_run_beside_each_other() -> None:
+    """Never more than the limits; a text above the limit of tokens goes alone; at most `concurrency` at once."""
+
+    async def main() -> None:
+        kit = Kit(Limits(texts=3, tokens=7, concurrency=2))
+        long = " ".join(["long"] * 20)
+        await kit.right([*WORDS[:4], long, *WORDS[4:]])
+        sent = [texts for _, texts in kit.client.calls]
+        assert sorted(map(len, sent)) == [1, 1, 3, 3, 3]
+        assert [long] in sent
+        assert kit.client.most == 2
+
+    virtual.run(main)
+
+
+@pytest.mark.parametrize("bad", [{0}, {9}, {4, 5}, set(range(10))], ids=str)
+def test_a_poison_text_is_found_by_halving(bad: set[int]) -> None:
+    """It alone fails; all others get their vectors; the requests grow with the logarithm."""
+
+    async def main() -> None:
+        kit = Kit()
+        kit.client.poison = lambda text: int(text.split()[1]) in bad
+        results = await kit.embedder.embed(WORDS)
+        assert {at for at, result in enumerate(results) if isinstance(result, Poison)} == bad
+        assert len(kit.client.calls) <= 1 + 2 * 4 * len(bad)
+
+    virtual.run(main)
+
+
+def test_an_outage_is_waited_through() -> None:
+    """However long: one probe at a time, not ready meanwhile, ready afterwards, nothing given up."""
+
+    async def main() -> None:
+        kit = Kit()
+        kit.client.faults[-1] = Unavailable("down")
+        embedding = asyncio.create_task(kit.right(WORDS))
+        await asyncio.sleep(600)
+        assert "embedding" in kit.health.reasons
+        assert 20 < len(kit.client.calls) < 100
+        kit.client.faults.clear()
+        await asyncio.wait_for(embedding, 32)
+        assert kit.health.reasons == {}
+
+    virtual.run(main)
+
+
+def test_a_throttle_is_obeyed_by_everybody() -> None:
+    """Nobody sends before its time; a long one is told."""
+
+    async def main() -> None:
+        kit = Kit()
+        kit.client.faults[0] = Throttled("slowly", retry_after=42.0)
+        embedding = asyncio.create_task(kit.right(WORDS[:1]))
+        await asyncio.sleep(5)
+        assert "embedding" in kit.health.reasons
+        await asyncio.gather(kit.right(WORDS[1:2]), embedding)
+        assert [at for at, _ in kit.client.calls] == [LINGER, *[pytest.approx(43.02)] * 2]
+        assert kit.health.reasons == {}
+
+    virtual.run(main)
+
+
+def test_a_refused_key_is_tried_again_now_and_then() -> None:
+    """It may be paid for: not ready, a try every REFUSED_WAIT seconds, and on when it works."""
+
+    async def main() -> None:
+        kit = Kit()
+        kit.client.faults.update({number: Refused("402") for number in range(3)})
+        await kit.right(WORDS[:1])
+        times = [at for at, _ in kit.client.calls]
+        assert [round(b - a) for a, b in pairwise(times)] == [1 + REFUSED_WAIT] * 3
+        assert kit.health.reasons == {}
+
+    virtual.run(main)
+
+
+def test_malformed_replies_are_tried_again_and_told() -> None:
+    """Three in a row are told as what they are; one good reply ends it."""
+
+    async def main() -> None:
+        kit = Kit()
+        kit.client.faults[-1] = Malformed("html")
+        embedding = asyncio.create_task(kit.right(WORDS[:1]))
+        await asyncio.sleep(60)
+        assert "embedding_malformed" in kit.health.reasons
+        kit.client.faults.clear()
+        await embedding
+        assert kit.health.reasons == {}
+
+    virtual.run(main)
+
+
+def test_what_a_person_must_mend_comes_out_of_every_call() -> None:
+    """And the next call asks again."""
+
+    async def main() -> None:
+        kit = Kit()
+        kit.client.faults[0] = PinMismatch("other model")
+        results = await asyncio.gather(
+            kit.embedder.embed(WORDS[:2]), kit.embedder.embed(WORDS[1:3]), return_exceptions=True
+        )
+        assert all(isinstance(result, PinMismatch) for result in results)
+        await kit.right(WORDS[:1])
+
+    virtual.run(main)
+
+
+def test_a_bug_in_the_client_comes_out_and_nobody_waits_for_ever() -> None:
+    """Whatever it raises reaches the callers."""
+
+    async def main() -> None:
+        kit = Kit()
+        kit.client.faults[0] = RuntimeError("a bug")
+        with pytest.raises(RuntimeError, match="a bug"):
+            await asyncio.wait_for(kit.embedder.embed(WORDS), 100)
+
+    virtual.run(main)
+
+
+def test_one_caller_that_is_cancelled_takes_nothing_from_the_others() -> None:
+    """Its texts are shared: who else waits for them gets them, from the one request."""
+
+    async def main() -> None:
+        kit = Kit()
+        first = asyncio.create_task(kit.embedder.embed(WORDS[:3]))
+        second = asyncio.create_task(kit.right(WORDS[1:4]))
+        await asyncio.sleep(0.5)
+        first.cancel()
+        await second
+        assert len(kit.client.calls) == 1
+        assert first.cancelled()
+
+    virtual.run(main)
+
+
+def test_minutes_have_limits() -> None:
+    """Requests and tokens a minute, counted over all; a request larger than a minute's tokens still goes."""
+
+    async def main() -> None:
+        kit = Kit(Limits(texts=1, concurrency=10, requests_per_minute=5))
+        await kit.right(WORDS)
+        assert len([at for at, _ in kit.client.calls if at < 1]) == 5
+        assert 59 < kit.client.calls[-1][0] < 62
+        kit = Kit(Limits(texts=5, tokens=100, tokens_per_minute=6))
+        await kit.right(WORDS)
+        assert len(kit.client.calls) == 2
+
+    virtual.run(main)
+
+
+def test_closing_gives_up_what_is_on_its_way() -> None:
+    """No task is left behind."""
+
+    async def main() -> None:
+        kit = Kit()
+        embedding = asyncio.create_task(kit.embedder.embed(WORDS))
+        await asyncio.sleep(0.5)
+        embedding.cancel()
+        await kit.embedder.close()
+        assert kit.client.out == 0
+        await asyncio.wait({embedding})
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    virtual.run(main)

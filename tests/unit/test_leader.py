@@ -1,0 +1,243 @@
+"""The leader as a whole: its begin, its one-shot works, its end."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from tests.support import virtual
+from tests.support.sim_oracle import differences
+from tests.support.sim_stage import FAIR, TRICKS, Stage, document, trick
+from tests.support.sim_weather import Weather, dice
+from worker.errors import FencedOff
+from worker.model import Checkpoint, LedgerRow, Request, Scan
+from worker.pipeline.shape import T
+
+
+def wrong(stage: Stage) -> list[str]:
+    """What differs from f(documents)."""
+    return differences(stage.db, {"tricks": TRICKS}, stage.now())
+
+
+class Lossy(Weather):
+    """Fair, until writes stop to arrive."""
+
+    def __init__(self) -> None:
+        super().__init__(dice("lossy"), FAIR)
+        self.refuses: Callable[[], bool] = lambda: False
+
+    async def write(self, effect: Callable[[], T]) -> T:
+        """Fail, or take effect."""
+        if self.refuses():
+            raise self.fault()
+        return await super().write(effect)
+
+
+def test_the_first_position_is_stored_before_any_scan_keeps_its_place() -> None:
+    """Else a crash goes on behind changes that nobody saw: the place is durable, the position a later one."""
+
+    async def main() -> None:
+        stage = Stage()
+        for number in range(3):
+            stage.put(document(number, "Ollie", str(number)), told=False)
+        first = stage.db.now()
+        seen: list[Scan | Checkpoint] = []
+        stage.db.checkpointing = seen.append
+        serving = asyncio.create_task(stage.leader().serve(asyncio.Event()))
+        while stage.db.checkpoint is None:
+            assert not any(scan.after for scan in stage.db.scans.values())
+            assert all(not scan.done for scan in stage.db.scans.values())
+            await asyncio.sleep(0.0005)  # virtual: looks at every moment of the start
+        assert stage.db.checkpoint.position.at == first
+        assert set(stage.db.scans) == {"tricks"}
+        serving.cancel()
+        await asyncio.wait({serving})
+
+    virtual.run(main)
+
+
+def test_without_a_position_everything_is_scanned_again() -> None:
+    """Whoever removed it: nobody knows since when changes were missed, so scans that were done count no longer."""
+
+    async def main() -> None:
+        stage = Stage()
+        stage.put(document(1, "Ollie", "pop"), told=False)
+        stage.db.scans["tricks"] = Scan("tricks", "first", "any", done=True, finished_at=stage.now())
+        stop = asyncio.Event()
+        serving = asyncio.create_task(stage.leader().serve(stop))
+        await asyncio.sleep(5)
+        assert wrong(stage) == []
+        stop.set()
+        await serving
+
+    virtual.run(main)
+
+
+def test_a_stop_finishes_what_is_in_hand_and_stores_the_last_position() -> None:
+    """What was told before the stop is stored, and the position is behind it: the next start reads none of it again."""
+
+    async def main() -> None:
+        stage, stop = Stage(), asyncio.Event()
+        serving = asyncio.create_task(stage.leader().serve(stop))
+        await asyncio.sleep(5)
+        stage.put(document(1, "Ollie", "pop"))
+        await asyncio.sleep(0.1)
+        stop.set()
+        await serving
+        assert stage.texts(1) == ["Ollie: pop"]
+        assert stage.db.checkpoint is not None
+        assert stage.db.place(stage.db.checkpoint.position) == len(stage.db.history)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    virtual.run(main)
+
+
+def test_one_that_is_fenced_off_ends_and_leaves_no_task() -> None:
+    """Within the time between two renewals, whatever it was doing."""
+
+    async def main() -> None:
+        stage = Stage()
+        serving = asyncio.create_task(stage.leader().serve(asyncio.Event()))
+        await asyncio.sleep(5)
+        stage.db.epoch = 2
+        await asyncio.wait({serving}, timeout=4)
+        with pytest.raises(ExceptionGroup) as caught:
+            serving.result()
+        assert caught.group_contains(FencedOff)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert stage.health.reasons == {}
+
+    virtual.run(main)
+
+
+def test_a_backfill_scans_its_source_and_ends() -> None:
+    """Without the stream; orphans go, debts are paid, and nothing runs on."""
+
+    async def main() -> None:
+        stage = Stage()
+        stage.put(document(1, "Ollie", "pop", links=(2,)), told=False)
+        stage.put(document(2, "Pop", "x"), told=False)
+        stage.db.ledger[trick(9)] = LedgerRow(trick(9), stage.db.now(), face="Gone")
+        await stage.leader().backfill(["tricks"], "backfill")
+        assert wrong(stage) == []
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    virtual.run(main)
+
+
+def test_a_backfill_that_is_fenced_off_leaves_no_task() -> None:
+    """Its scanner and its waiting end with it."""
+
+    async def main() -> None:
+        stage = Stage()
+        for number in range(50):
+            stage.put(document(number, "Ollie", str(number)), told=False)
+        stage.weather.rates = FAIR
+        working = asyncio.create_task(stage.leader().backfill(["tricks"], "backfill"))
+        await asyncio.sleep(0.02)
+        stage.db.epoch = 2
+        with pytest.raises(ExceptionGroup) as caught:
+            await working
+        assert caught.group_contains(FencedOff)
+        await stage.embedder.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    virtual.run(main)
+
+
+def test_requests_are_done_whatever_they_ask_for() -> None:
+    """A source that nobody watches, rows that are none, and after them a sensible one: the leader lives and answers."""
+
+    async def main() -> None:
+        stage, stop = Stage(), asyncio.Event()
+        serving = asyncio.create_task(stage.leader().serve(stop))
+        await asyncio.sleep(5)
+        stage.put(document(1, "Ollie", "pop"), told=False)
+        odd: list[dict[str, object]] = [
+            {},
+            {"sources": 7, "keys": "x"},
+            {"sources": ["nobody"], "keys": [{"id": 1}, 3]},
+        ]
+        for number, arguments in enumerate(odd):
+            for kind in ("backfill", "look", "forget"):
+                name = f"{number} {kind}"
+                stage.db.requests[name] = Request(name, kind, arguments)
+        keys = [{"source": "nobody", "id": 1}, {"source": "tricks", "id": 1}]
+        stage.db.requests["last"] = Request("last", "look", {"keys": keys})
+        await asyncio.sleep(10)
+        assert stage.db.results.keys() == stage.db.requests.keys()
+        assert stage.texts(1) == ["Ollie: pop"]
+        stop.set()
+        await serving
+
+    virtual.run(main)
+
+
+def test_what_expires_is_removed_without_any_write() -> None:
+    """Within seconds; one that nobody can shape any more is tried once, not for ever, and hides no other."""
+
+    async def main() -> None:
+        stage, stop = Stage(), asyncio.Event()
+        soon = stage.now() + timedelta(seconds=30)
+        for number in range(4):
+            stage.put(document(number, "Jam", str(number), ends=soon), told=False)
+        serving = asyncio.create_task(stage.leader().serve(stop))
+        await asyncio.sleep(20)
+        for number in range(3):
+            stage.put(document(number, "Jam", str(number), ends=soon, poison="shape"))
+        await asyncio.sleep(600)
+        assert [len(stage.texts(number)) for number in range(4)] == [1, 1, 1, 0]
+        assert {letter.tries for letter in stage.db.letters.values()} == {2}
+        stop.set()
+        await serving
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("worker.pipeline.duties.PAGE", 1)
+        virtual.run(main)
+
+
+def test_debts_of_unwatched_sources_harm_nobody() -> None:
+    """What was stored when more sources were watched stays as it is."""
+
+    async def main() -> None:
+        stage, stop = Stage(), asyncio.Event()
+        other = LedgerRow(trick(1).of("riders", 1), stage.db.now(), expires_at=stage.now(), stale_since=stage.db.now())
+        stage.db.ledger[other.key] = other
+        stage.db.documents["riders"] = {}
+        serving = asyncio.create_task(stage.leader().serve(stop))
+        await asyncio.sleep(20)
+        assert not serving.done()
+        assert stage.db.ledger[other.key] == other
+        stop.set()
+        await serving
+
+    virtual.run(main)
+
+
+def test_a_drain_is_bounded() -> None:
+    """While the database takes no writes a stop ends the pumps after its time, and what is left is told again."""
+
+    async def main() -> None:
+        weather = Lossy()
+        stage, stop = Stage(weather=weather), asyncio.Event()
+        serving = asyncio.create_task(stage.leader().serve(stop))
+        await asyncio.sleep(5)
+        assert stage.db.checkpoint is not None
+        before = stage.db.checkpoint.position
+        weather.refuses = lambda: True
+        stage.put(document(1, "Ollie", "pop"))
+        await asyncio.sleep(1)
+        stop.set()
+        await asyncio.sleep(11)
+        assert "drain" in stage.health.reasons
+        assert stage.db.checkpoint.position.at == before.at
+        weather.refuses = lambda: False
+        await asyncio.wait_for(serving, 61)
+        again = asyncio.create_task(stage.leader().serve(asyncio.Event()))
+        await asyncio.sleep(5)
+        assert stage.texts(1) == ["Ollie: pop"]
+        again.cancel()
+        await asyncio.wait({again})
+
+    virtual.run(main)

@@ -1,0 +1,126 @@
+"""The publisher: how publications become transactions."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import pytest
+from bson import Timestamp
+
+from brain.knowledge.chunk import Metadata
+from tests.support import virtual
+from tests.support.sim_database import Database
+from tests.support.sim_ports import SimStore
+from tests.support.sim_recorders import SimMeter
+from tests.support.sim_source import PIN
+from tests.support.sim_stage import FAIR, Stage, trick
+from tests.support.sim_weather import Weather, dice
+from worker.errors import Conflict
+from worker.model import ChunkDraft, Delta, Leadership, LedgerRow, Outcome, Publication
+from worker.pipeline.publish import MOST_CHUNKS, Publisher
+
+METADATA: Final = Metadata("trick", "x")
+
+
+class Store(SimStore):
+    """Counts the transactions, and those that run at once."""
+
+    def __init__(self, db: Database) -> None:
+        super().__init__(db, Weather(dice("w"), FAIR))
+        self.batches: list[int] = []
+        self.running = 0
+        self.conflicts = 0
+
+    async def publish(self, publications: Sequence[Publication], leadership: Leadership) -> Sequence[Outcome]:
+        """Count, and fail as often as asked to."""
+        self.batches.append(len(publications))
+        self.running += 1
+        assert self.running == 1, "one transaction at a time"
+        try:
+            if self.conflicts:
+                self.conflicts -= 1
+                message = "another writer"
+                raise Conflict(message)
+            return await super().publish(publications, leadership)
+        finally:
+            self.running -= 1
+
+
+def publication(number: int, chunks: int, version: int = 5) -> Publication:
+    """A document that removes that many chunks: rows count, whatever is done with them."""
+    key, at = trick(number), Timestamp(version, 0)
+    return Publication(Delta(key, at, remove=tuple(map(str, range(chunks))), kept=1, ledger=LedgerRow(key, at)), {})
+
+
+def test_whole_documents_as_many_as_fit() -> None:
+    """A transaction holds at most MOST_CHUNKS rows, and a larger document goes alone; nothing needs no transaction."""
+
+    async def main() -> None:
+        store = Store(Stage().db)
+        publisher = Publisher(store, Leadership(1), SimMeter())
+        sizes = [MOST_CHUNKS, 1, MOST_CHUNKS - 1, 1, 0, MOST_CHUNKS + 7, 2]
+        outcomes = await publisher.publish([publication(number, size) for number, size in enumerate(sizes)])
+        assert outcomes == ["applied"] * len(sizes)
+        assert store.batches == [1, 2, 2, 1, 1]
+        assert await publisher.publish([]) == []
+
+    virtual.run(main)
+
+
+def test_transactions_of_one_leader_queue() -> None:
+    """They would all meet at the lease row."""
+
+    async def main() -> None:
+        store = Store(Stage().db)
+        publisher = Publisher(store, Leadership(1), SimMeter())
+        await asyncio.gather(*(publisher.publish([publication(number, 1)]) for number in range(5)))
+        assert store.batches == [1] * 5
+
+    virtual.run(main)
+
+
+def test_outcomes_come_in_order_and_only_what_was_stored_is_counted() -> None:
+    """A newer stored version wins, and its loser counts no rows."""
+
+    async def main() -> None:
+        db, meter = Stage().db, SimMeter()
+        publisher = Publisher(Store(db), Leadership(1), meter)
+        db.ledger[trick(1)] = LedgerRow(trick(1), Timestamp(9, 0))
+        gone = publication(2, 3)
+        assert gone.delta.ledger is not None
+        gone = replace(gone, delta=replace(gone.delta, ledger=replace(gone.delta.ledger, deleted=True)))
+        outcomes = await publisher.publish([publication(0, 2), publication(1, 7), gone])
+        assert outcomes == ["applied", "superseded", "deleted"]
+        assert (meter.actions["removed"], meter.actions["kept"]) == (5, 2)
+
+    virtual.run(main)
+
+
+def test_a_conflict_comes_out_and_the_next_one_may_go() -> None:
+    """The caller tries again; the turn is free."""
+
+    async def main() -> None:
+        store = Store(Stage().db)
+        store.conflicts = 1
+        publisher = Publisher(store, Leadership(1), SimMeter())
+        with pytest.raises(Conflict):
+            await publisher.publish([publication(1, 1)])
+        assert await publisher.publish([publication(1, 1)]) == ["applied"]
+
+    virtual.run(main)
+
+
+def test_a_draft_needs_its_vector() -> None:
+    """A publication without one is a bug, and nothing of its batch is counted."""
+
+    async def main() -> None:
+        meter = SimMeter()
+        draft = ChunkDraft("tricks/n:1/a", "text", METADATA, "hash", "hash", 1)
+        broken = Publication(Delta(trick(1), Timestamp(5, 0), write=(draft,)), {})
+        with pytest.raises(KeyError):
+            await Publisher(Store(Stage().db), Leadership(1), meter).publish([broken])
+        assert meter.actions.total() == 0
+        assert PIN.dimensions == 4
+
+    virtual.run(main)
