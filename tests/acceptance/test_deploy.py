@@ -1,36 +1,23 @@
 """The deploy files against the programs that read them, and against the code they speak of."""
 
 import json
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
 import yaml
 
 from brain.config import PREFIX as BRAIN
 from brain.config import BrainSettings
 from brain.knowledge.environment import variables
 from brain.knowledge.settings import load
+from tests.support.tools import tool
 from worker.config import WorkerSettings
 from worker.observe.health import STUCK_SECONDS
 from worker.observe.metrics import PrometheusMeter
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-
-
-def tool(name: str) -> str:
-    """The path of a program, or a skip with the reason (a failure where REQUIRE_TOOLS=1)."""
-    found = shutil.which(name)
-    if found is None:
-        reason = f"{name} is not installed"
-        if os.environ.get("REQUIRE_TOOLS") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
 
 
 def run(*command: str) -> str:

@@ -69,6 +69,18 @@ def command(*arguments: str, env: Mapping[str, str], module: str = "worker") -> 
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
+def page(port: int, path: str) -> tuple[int, str]:
+    """The status and the body of a page on loopback; 0 while nothing answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
+
+
 @dataclass(slots=True)
 class Worker:
     """A running `worker run`."""
@@ -83,14 +95,7 @@ class Worker:
 
     def page(self, path: str) -> tuple[int, str]:
         """The status and the body of a page of its status server."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as reply:
-                return reply.status, reply.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-        except OSError:
-            return 0, ""
+        return page(self.port, path)
 
     def readiness(self) -> dict[str, Any]:
         """The body of /readyz, {} while nothing answers."""

@@ -1,12 +1,12 @@
 """Markdown and MDX as sections of readable text."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.tools import NODE, node_package, tool
 from tests.support.words import words
 from worker.sources.anchors import Slugger, explicit_id, slug
 from worker.sources.docs import Docs
@@ -173,8 +173,8 @@ def test_slugger_numbers() -> None:
 
 
 def test_slugger_against_the_npm_package() -> None:
-    """The same slugs as github-slugger itself, where node finds it."""
-    node = shutil.which("node")
+    """The same slugs as github-slugger itself."""
+    node_package("github-slugger")
     program = (
         "const {default: S} = await import('github-slugger'); const s = new S();"
         "console.log(JSON.stringify(JSON.parse(process.argv[1]).map(t => s.slug(t))))"
@@ -192,13 +192,8 @@ def test_slugger_against_the_npm_package() -> None:
         "x",
         "滑板",
     ]
-    if node is None:
-        pytest.skip("node is absent")
-    answer = subprocess.run(
-        [node, "--input-type=module", "-e", program, json.dumps(texts)], capture_output=True, text=True, check=False
-    )
-    if answer.returncode != 0:
-        pytest.skip("github-slugger is not installed")
+    command = [tool("node"), "--input-type=module", "-e", program, json.dumps(texts)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=NODE)
     slugger = Slugger()
     assert [slugger.slug(text) for text in texts] == json.loads(answer.stdout)
 
