@@ -4,14 +4,14 @@ It is GPL-2.0 and never imported: its program `secantusd-py` is started and spok
 
     db/           the database's own files
     server.json   {uri, pid, started, owner, ownerStarted}: where it listens, and which process stops it
-    server.lock   held while a starter decides, so that two starters cannot race
+    server.lock   held while one starts or stops it, so that two starters, or a stop and a start, cannot race
+    server.users  held in common by every process that started or joined it: the last one out stops it
     server.log    what the server printed; cut back at each start
     server.toml   empty: keeps the server from picking up a configuration file of the user's
 
 Everything here blocks: call it before the event loop runs, or in a thread.
 """
 
-import fcntl
 import os
 import shutil
 import signal
@@ -19,12 +19,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
+from worker.embedded_folder import alone, cut, last_line, lock, prepare, use
 from worker.embedded_record import ServerRecord, read_record, remove_record, write_record
 from worker.errors import ConfigurationFault, Unavailable
 from worker.mongo.ping import answers
@@ -51,24 +51,21 @@ _OPTIONS: Final = "replicaSet=secantus&retryWrites=false&heartbeatFrequencyMS=50
 _READY_SECONDS: Final = 60.0  # WiredTiger recovery after a kill included
 _ANSWER_SECONDS: Final = 10.0  # a recorded server that lives must answer within this
 _PING_SECONDS: Final = 1.0
-_LOCK_SECONDS: Final = 90.0  # longer than another starter may need
 _STOP_SECONDS: Final = 15.0
 _POLL_SECONDS: Final = 0.05
-_LOG_BYTES: Final = 1_048_576
-_LOG_LINE: Final = 300  # characters of the log quoted in an error
-_FOREIGN_FILES: Final = ("WiredTiger", "WiredTiger.wt", "storage.bson", "mongod.lock", "PG_VERSION", "ibdata1")
 # What a database needs of the environment; keys and URIs of ours stay ours.
 _ENVIRONMENT: Final = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
 
 
 @dataclass(slots=True)
 class EmbeddedServer:
-    """A running embedded database. `owned`: `close` stops it; else another process does, and `close` does nothing."""
+    """A running embedded database. `owned`: this process is the one that stops it, unless others still use it then."""
 
     uri: str
     pid: int
     owned: bool
     _folder: Path
+    _users: IO[str]
     _child: subprocess.Popen[bytes] | None = None
     _mark: str = ""
 
@@ -78,12 +75,17 @@ class EmbeddedServer:
 
         Raises ConfigurationFault (no program, no usable folder) or Unavailable (it does not start or does not answer).
         """
-        folder = _prepare(data_dir)
-        with _lock(folder):
+        folder = prepare(data_dir)
+        with lock(folder):
             record = read_record(folder)
-            if record is not None and _lives(record):
-                return cls._join(folder, record)
-            return cls._start(folder)
+            users = use(folder)
+            try:
+                if record is not None and _lives(record):
+                    return cls._join(folder, record, users)
+                return cls._start(folder, users)
+            except BaseException:
+                users.close()
+                raise
 
     @classmethod
     def running(cls, data_dir: Path) -> str | None:
@@ -92,24 +94,24 @@ class EmbeddedServer:
         return record.uri if record is not None and _lives(record) and answers(record.uri, _ANSWER_SECONDS) else None
 
     @classmethod
-    def _join(cls, folder: Path, record: ServerRecord) -> "EmbeddedServer":
+    def _join(cls, folder: Path, record: ServerRecord, users: IO[str]) -> "EmbeddedServer":
         if not answers(record.uri, _ANSWER_SECONDS):
             message = (
                 f"the embedded database of {folder} runs (pid {record.pid}) but does not answer; stop it by its pid"
             )
             raise Unavailable(message)
         if same_process(record.owner, record.owner_started):
-            return cls(record.uri, record.pid, owned=False, _folder=folder)
+            return cls(record.uri, record.pid, owned=False, _folder=folder, _users=users, _mark=record.started)
         write_record(folder, record.owned_by(os.getpid(), start_mark(os.getpid()) or ""))
-        return cls(record.uri, record.pid, owned=True, _folder=folder, _mark=record.started)
+        return cls(record.uri, record.pid, owned=True, _folder=folder, _users=users, _mark=record.started)
 
     @classmethod
-    def _start(cls, folder: Path) -> "EmbeddedServer":
+    def _start(cls, folder: Path, users: IO[str]) -> "EmbeddedServer":
         program = _find_program()
         port = _free_port()
         uri = f"mongodb://127.0.0.1:{port}/?{_OPTIONS}"
         log = folder / "server.log"
-        _cut(log)
+        cut(log)
         with log.open("ab") as out:
             child = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
                 [program, *_arguments(folder, port)],
@@ -123,21 +125,46 @@ class EmbeddedServer:
             )
         mark = start_mark(child.pid) or ""
         record = ServerRecord(uri, child.pid, mark, os.getpid(), start_mark(os.getpid()) or "")
-        server = cls(uri, child.pid, owned=True, _folder=folder, _child=child, _mark=mark)
+        server = cls(uri, child.pid, owned=True, _folder=folder, _users=users, _child=child, _mark=mark)
         try:
             # Before it is ready, so that a starter that dies meanwhile leaves a server that can be found.
             write_record(folder, record)
             _wait_ready(child, uri, log)
         except BaseException:
-            server.close()
+            server._stop()
             raise
         return server
 
     def close(self) -> None:
-        """Stop an owned server: SIGTERM, SIGKILL after 15 s, by its pid alone. May be called again."""
-        if not self.owned:
+        """Leave the server, and stop it if it is owned, or if its owner is gone and nobody else uses it.
+
+        An owner that leaves while others use it leaves it to the last of them. May be called again.
+        """
+        if self._users.closed:
             return
+        try:
+            with lock(self._folder):
+                self._leave()
+        except FileNotFoundError:  # the folder was removed: nobody can join any more
+            if self.owned:
+                self._stop()
+        except Unavailable:  # the lock is stuck: an orphan is adopted by the next start
+            return
+        finally:
+            self._users.close()
+
+    def _leave(self) -> None:
+        record = read_record(self._folder)
+        mine = record is not None and record.pid == self.pid and record.started == self._mark
+        if not alone(self._users):
+            if record is not None and mine and self.owned:
+                write_record(self._folder, record.owned_by(0, ""))
+        elif self.owned or (record is not None and mine and not same_process(record.owner, record.owner_started)):
+            self._stop()
         self.owned = False
+
+    def _stop(self) -> None:
+        """SIGTERM, SIGKILL after 15 s, by its pid alone."""
         self._signal(signal.SIGTERM)
         if not self._ended(_STOP_SECONDS):
             self._signal(signal.SIGKILL)
@@ -174,44 +201,6 @@ def _lives(record: ServerRecord) -> bool:
     return not record.started and start_mark(record.pid) is not None and answers(record.uri, _PING_SECONDS)
 
 
-def _prepare(data_dir: Path) -> Path:
-    """The folder, made and checked."""
-    folder = data_dir.expanduser().absolute()
-    foreign = [name for name in _FOREIGN_FILES if (folder / name).exists()]
-    if foreign:
-        message = f"{folder} holds the files of another database ({foreign[0]}); give --data a folder of its own"
-        raise ConfigurationFault(message)
-    database = folder / "db"
-    if database.is_dir() and any(database.iterdir()) and not (database / "secantus_collections.wt").exists():
-        message = f"{database} is not a folder of the embedded database; give --data another folder"
-        raise ConfigurationFault(message)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / "server.toml").touch()
-        (folder / "server.lock").touch()
-    except OSError as error:
-        message = f"the data folder {folder} cannot be used: {error.strerror}; give --data a writable folder"
-        raise ConfigurationFault(message) from error
-    return folder
-
-
-@contextmanager
-def _lock(folder: Path) -> Generator[None]:
-    deadline = time.monotonic() + _LOCK_SECONDS
-    with (folder / "server.lock").open("a", encoding="ascii") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if time.monotonic() > deadline:
-                    message = f"another process has been starting the embedded database of {folder} for too long"
-                    raise Unavailable(message) from error
-                time.sleep(_POLL_SECONDS)
-            else:
-                break
-        yield  # closing the file gives the lock back
-
-
 def _find_program() -> str:
     beside = Path(sys.executable).parent / _PROGRAM
     found = str(beside) if beside.exists() else shutil.which(_PROGRAM)
@@ -236,27 +225,13 @@ def _environment(ours: Mapping[str, str]) -> dict[str, str]:
     return {name: ours[name] for name in _ENVIRONMENT if name in ours}
 
 
-def _cut(log: Path) -> None:
-    """Keep only the end of a log that has grown past its limit."""
-    if log.exists() and log.stat().st_size > _LOG_BYTES:
-        with log.open("rb") as file:
-            file.seek(-_LOG_BYTES // 2, os.SEEK_END)
-            end = file.read()
-        log.write_bytes(end)
-
-
 def _wait_ready(child: subprocess.Popen[bytes], uri: str, log: Path) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     while not answers(uri, _PING_SECONDS):
         code = child.poll()
         if code is not None:
-            message = f"the embedded database ended at once (code {code}): {_last_line(log)}"
+            message = f"the embedded database ended at once (code {code}): {last_line(log)}"
             raise Unavailable(message)
         if time.monotonic() > deadline:
-            message = f"the embedded database did not answer within {_READY_SECONDS:.0f} s: {_last_line(log)}"
+            message = f"the embedded database did not answer within {_READY_SECONDS:.0f} s: {last_line(log)}"
             raise Unavailable(message)
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1][:_LOG_LINE] if lines else "it printed nothing"

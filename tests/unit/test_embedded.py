@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,14 @@ from worker.mongo.ping import answers
 from worker.process import same_process, start_mark
 
 
+def reap(server: EmbeddedServer) -> None:
+    """Take the exit code of a server that another handle stopped: it is still this process's child."""
+    if server._child is not None:  # pyright: ignore[reportPrivateUsage]
+        server._child.wait(5)  # pyright: ignore[reportPrivateUsage]
+
+
 def test_it_starts_answers_is_joined_and_stops(tmp_path: Path) -> None:
-    """One owner, any number of guests; only the owner's close stops the server."""
+    """One owner, any number of guests; a guest's close leaves the server alone."""
     owner = EmbeddedServer.start_or_join(tmp_path)
     try:
         assert owner.owned
@@ -36,6 +43,37 @@ def test_it_starts_answers_is_joined_and_stops(tmp_path: Path) -> None:
     assert not (tmp_path / "server.json").exists()
     assert EmbeddedServer.running(tmp_path) is None
     owner.close()
+
+
+def test_the_last_one_out_stops_it(tmp_path: Path) -> None:
+    """An owner that leaves first does not stop it under its guest; the last guest does not leave it behind."""
+    owner = EmbeddedServer.start_or_join(tmp_path)
+    try:
+        guest = EmbeddedServer.start_or_join(tmp_path)
+        assert not guest.owned
+    finally:
+        owner.close()
+    assert answers(guest.uri, 5)
+    heir = EmbeddedServer.start_or_join(tmp_path)
+    assert (heir.uri, heir.owned) == (guest.uri, True)
+    heir.close()
+    assert answers(guest.uri, 5)
+    guest.close()
+    reap(owner)
+    assert start_mark(guest.pid) is None
+    assert not (tmp_path / "server.json").exists()
+
+
+def test_two_starters_share_one_server(tmp_path: Path) -> None:
+    """Whoever comes second joins."""
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(EmbeddedServer.start_or_join, [tmp_path, tmp_path]))
+    for server in both:
+        server.close()
+    for server in both:
+        reap(server)
+    assert both[0].uri == both[1].uri
+    assert start_mark(both[0].pid) is None
 
 
 def test_an_orphan_is_adopted(tmp_path: Path) -> None:
