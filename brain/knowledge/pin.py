@@ -18,8 +18,8 @@ FIRST_INDEX: Final = "knowledge_vec"
 class Model:
     """An embedding model: its exact name (never a router alias), its width, and its input window in its own tokens.
 
-    `window` counts the special tokens that the model adds. Sources: the model card of all-MiniLM-L6-v2 (256 word pieces)
-    and OpenAI's reference for text-embedding-3 (8,192 tokens).
+    `window` counts the special tokens that the model adds. Sources: the model card of all-MiniLM-L6-v2 (256 word
+    pieces) and OpenAI's reference for text-embedding-3 (8,192 tokens).
     """
 
     name: str
