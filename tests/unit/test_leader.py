@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from tests.support import virtual
 from tests.support.sim_oracle import differences
+from tests.support.sim_ports import SimCheckpoints
 from tests.support.sim_stage import FAIR, TRICKS, Stage, document, trick
 from tests.support.sim_weather import Weather, dice
-from worker.errors import FencedOff
-from worker.model import Checkpoint, LedgerRow, Request, Scan
+from worker.errors import FencedOff, Unreachable
+from worker.model import Checkpoint, Leadership, LedgerRow, Request, Scan
 from worker.pipeline.shape import T
 
 
@@ -34,23 +36,40 @@ class Lossy(Weather):
         return await super().write(effect)
 
 
-def test_the_first_position_is_stored_before_any_scan_keeps_its_place() -> None:
-    """Else a crash goes on behind changes that nobody saw: the place is durable, the position a later one."""
+class Late(SimCheckpoints):
+    """Stores no position for a while."""
+
+    def __init__(self, stage: Stage, seconds: float) -> None:
+        super().__init__(stage.db, stage.weather)
+        self._clock = stage.clock
+        self._until = stage.clock.monotonic() + seconds
+
+    async def save(self, checkpoint: Checkpoint, leadership: Leadership) -> None:
+        """Not yet, or store it."""
+        if self._clock.monotonic() < self._until:
+            message = "not yet"
+            raise Unreachable(message)
+        await super().save(checkpoint, leadership)
+
+
+def test_no_scan_keeps_a_place_before_the_first_position_is_stored() -> None:
+    """Else a crash goes on behind changes that nobody saw: the place is durable, and the next position a later one."""
 
     async def main() -> None:
         stage = Stage()
+        stage.papers = replace(stage.papers, checkpoints=Late(stage, 20))
+        stage.world = replace(stage.world, papers=stage.papers)
         for number in range(3):
             stage.put(document(number, "Ollie", str(number)), told=False)
-        first = stage.db.now()
-        seen: list[Scan | Checkpoint] = []
-        stage.db.checkpointing = seen.append
         serving = asyncio.create_task(stage.leader().serve(asyncio.Event()))
-        while stage.db.checkpoint is None:
-            assert not any(scan.after for scan in stage.db.scans.values())
-            assert all(not scan.done for scan in stage.db.scans.values())
-            await asyncio.sleep(0.0005)  # virtual: looks at every moment of the start
-        assert stage.db.checkpoint.position.at == first
-        assert set(stage.db.scans) == {"tricks"}
+        await asyncio.sleep(10)
+        assert stage.db.scans == {"tricks": Scan("tricks", "first", stage.db.scans["tricks"].shape, done=False)}
+        stage.put(document(0, "Ollie", "edited"))
+        serving.cancel()
+        await asyncio.wait({serving})
+        serving = asyncio.create_task(stage.leader().serve(asyncio.Event()))
+        await asyncio.sleep(120)
+        assert wrong(stage) == []
         serving.cancel()
         await asyncio.wait({serving})
 
