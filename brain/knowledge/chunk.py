@@ -1,7 +1,8 @@
 """A chunk: the piece of text that is embedded, stored and found.
 
-Ids come from source, document id and part name, never from the text, so that editing a text rewrites its chunk in place.
-Two hashes answer two questions: `text_hash`, must it be embedded again? `content_hash`, must the row be written again?
+Ids come from source, document id and part name, never from the text, so that editing a text rewrites its chunk in
+place. Two hashes answer two questions: `text_hash`, must it be embedded again? `content_hash`, must the row be written
+again?
 """
 
 import hashlib

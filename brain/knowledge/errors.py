@@ -51,7 +51,7 @@ class Unavailable(Retryable):
 
 
 class Poison(KnowledgeError):
-    """This input can never work; its neighbours can."""
+    """An input that can never work; its neighbours can."""
 
 
 class Fatal(KnowledgeError):

@@ -24,8 +24,14 @@ class Desk:
 
     async def changed(self, change: Change, position: Position) -> None:
         """Take in a change of the stream."""
-        ticket = self.watermark.open(position, self._around.clock.monotonic())
+        ticket = self.watermark.open(position, self._committed(change))
         await self.look(change, lambda: self.watermark.close(ticket))
+
+    def _committed(self, change: Change) -> float:
+        """When the change was committed, on this process's monotonic clock: a backlog is as old as its oldest event."""
+        clock = self._around.clock
+        ago = 0.0 if change.wall is None else (clock.now() - change.wall).total_seconds()
+        return clock.monotonic() - max(0.0, ago)
 
     def passed(self, position: Position) -> None:
         """Take in a step of the stream that owes nothing."""
