@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from rich.console import Console
-from rich.panel import Panel
 
 from worker.app import App
 from worker.commands.where import Where
@@ -21,7 +20,8 @@ async def greet(app: App, where: Where, sample: Path | None, port: int) -> None:
     loaded = 0 if sample is None else await load_sample(app, sample)
     if not where.people:
         return
-    Console(stderr=True).print(Panel(_words(app, where, port, loaded), title="TrickBook worker", expand=False))
+    # Not wrapped and without a frame: the lines are there to be copied.
+    Console(stderr=True).print(_words(app, where, port, loaded), soft_wrap=True, markup=False, highlight=False)
 
 
 async def load_sample(app: App, folder: Path) -> int:
@@ -44,22 +44,24 @@ async def load_sample(app: App, folder: Path) -> int:
 def _words(app: App, where: Where, port: int, loaded: int) -> str:
     settings = app.settings
     at = f" --embedded --data {where.data}" if where.embedded else ""
+    address = app.shown_uri.partition("/?")[0]
     lines = [
-        f"database  {app.shown_uri}, {settings.atlas_db}" + (f" ({loaded:,} sample rows loaded)" if loaded else ""),
-        f"model     {app.pin.model} ({app.pin.dimensions}), {settings.embedding_provider}",
-        f"status    http://{settings.metrics_host}:{port}/  metrics /metrics, readiness /readyz",
+        f"database   {address}, {settings.atlas_db}" + (f" ({loaded:,} sample rows loaded)" if loaded else ""),
+        f"embedding  {app.pin.model} ({app.pin.dimensions}), {settings.embedding_provider}",
+        f"status     http://{settings.metrics_host}:{port}/ (metrics: /metrics, readiness: /readyz)",
         "",
-        "Every change of a watched collection becomes a fresh chunk about a second later. Try, in another terminal:",
+        "Every change of a watched collection becomes a fresh chunk about a second later. Try in another terminal:",
+        "",
+        f'  .venv/bin/python -m brain search "how do I flip the board" --sport skateboarding{at}',
     ]
     if where.embedded:
         edit = (
-            f"import pymongo; pymongo.MongoClient('{app.shown_uri}')['{settings.atlas_db}'].trickipedia.update_one("
+            f"import pymongo; pymongo.MongoClient('{address}')['{settings.atlas_db}'].trickipedia.update_one("
             "{'name': 'Kickflip'}, {'$set': {'description': 'Flick it like a marmalade sandwich.'}})"
         )
         lines += [
-            f'  .venv/bin/python -m brain search "how do I flip the board" --sport skateboarding{at}',
             f'  .venv/bin/python -c "{edit}"',
             f'  .venv/bin/python -m brain search "marmalade sandwich"{at}',
         ]
     lines += [f"  .venv/bin/python -m worker {command}{at}" for command in ("status", "verify")]
-    return "\n".join([*lines, "", "Ctrl-C ends it; the next start goes on where it was."])
+    return "\n".join([*lines, "", "Ctrl-C ends it; the next start goes on where it was.", ""])

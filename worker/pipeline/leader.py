@@ -37,6 +37,9 @@ PUMPS: Final = 2
 """Batches of anything on their way at once: one reads or is stored while the other embeds; a third pump is for what the
 stream tells alone."""
 
+SAY_EVERY: Final = 5.0
+"""Seconds between two log lines about the progress of scans."""
+
 WATCH_EVERY: Final = 15.0
 """Seconds between two looks at the history and the dead letters: slow things, and alerts wait minutes anyway."""
 
@@ -91,6 +94,7 @@ class Leader:
         self._leadership = leadership
         self._around = around
         self._told = watch
+        self._said_at = around.clock.monotonic()
         self._coalescer = Coalescer(around.clock, terms.window, CAPACITY)
         self._book = ScanBook(world.papers.checkpoints, shapes(terms), leadership)
 
@@ -118,7 +122,9 @@ class Leader:
             workers = self._start_workers(group, duties)
             await stop.wait()
             _cancel(finders)
+            await self._around.probe.reached("draining")
             await self._drain()
+            await self._around.probe.reached("drained")
             _cancel(workers)
         await duties.save_checkpoint()
 
@@ -206,7 +212,7 @@ class Leader:
 
             async def keep(scan: Scan) -> None:
                 await self._around.persist("database", lambda: self._book.keep(job, scan))  # noqa: B023 - of this turn
-                self._told(scan)
+                self._tell(scan)
 
             try:
                 scan = await scanner.run(job.scan, keep)
@@ -217,6 +223,15 @@ class Leader:
             self._around.health.scans_pending(self._book.urgent)
             words = f"{scan.source}: {scan.seen} documents looked at ({scan.reason})"
             log(_logger, logging.INFO, "scan_done", words, source=scan.source, reason=scan.reason, seen=scan.seen)
+
+    def _tell(self, scan: Scan) -> None:
+        """Say how far a scan is: to whoever watches each time, to the log now and then."""
+        self._told(scan)
+        now = self._around.clock.monotonic()
+        if now - self._said_at >= SAY_EVERY:
+            self._said_at = now
+            words = f"{scan.source}: {scan.seen} documents looked at so far ({scan.reason})"
+            log(_logger, logging.INFO, "scan_progress", words, source=scan.source, reason=scan.reason, seen=scan.seen)
 
     async def _watch(self, desk: Desk) -> None:
         """Tell how much history is left behind the stored position, and how many documents are dead-lettered."""
