@@ -87,7 +87,7 @@ class Runner:
         self, publications: Sequence[Publication], failed: Sequence[Failed], states: Mapping[DocKey, DocState]
     ) -> Mapping[DocKey, Outcome]:
         """Publish what can be published, bury what cannot."""
-        every = [*publications, *_words_of(failed)]
+        every = [*publications, *_words_of(failed, states)]
         stored = await self._around.persist("database", lambda: self._steps.publisher.publish(every))
         outcomes: dict[DocKey, Outcome] = {p.delta.key: outcome for p, outcome in zip(every, stored, strict=True)}
         await self._around.probe.reached("published")
@@ -95,6 +95,7 @@ class Runner:
             delta = failure.delta
             await self._steps.undertaker.bury(delta.key, delta.version, failure.error, states[delta.key].dead)
             outcomes[delta.key] = "dead_lettered"
+            await self._around.probe.reached("buried")
         return outcomes
 
     async def _states(self, works: Sequence[Work]) -> Mapping[DocKey, DocState]:
@@ -154,7 +155,8 @@ def _unreadable(looked: Sequence[Looked], states: Mapping[DocKey, DocState]) -> 
     ]
 
 
-def _words_of(failed: Sequence[Failed]) -> list[Publication]:
+def _words_of(failed: Sequence[Failed], states: Mapping[DocKey, DocState]) -> list[Publication]:
     """Nothing of a failed document is stored, but others may show a face that it has no longer."""
-    changed = [failure.delta for failure in failed if failure.delta.refresh_neighbours]
+    deltas = [failure.delta for failure in failed]
+    changed = [delta for delta in deltas if delta.refresh_neighbours and states[delta.key].seen_as]
     return [Publication(Delta(delta.key, delta.version, refresh_neighbours=True), {}) for delta in changed]
