@@ -1,0 +1,193 @@
+"""Verify: every kind of difference has its name, and what is right has none."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import Final
+from unittest.mock import patch
+
+from tests.support import virtual
+from tests.support.sim_database import Row
+from tests.support.sim_ports import SimStore
+from tests.support.sim_stage import TARGET, TRICKS, Stage, document, in_place, trick
+from worker.audit.verify import Auditor, Kind, Suspects, settle
+from worker.model import AuditedChunk
+from worker.pipeline.shape import Shaper
+
+SOURCES: Final = ["tricks"]
+
+
+def auditor(stage: Stage, store: SimStore | None = None) -> Auditor:
+    """An auditor of the stage."""
+    shaper = Shaper(stage.documents, {"tricks": TRICKS}, TARGET.tokens, stage.clock, in_place)
+    return Auditor(stage.documents, store or SimStore(stage.db, stage.weather), shaper, TARGET)
+
+
+def nobody(_source: str, _seen: int) -> None:
+    """Nobody looks at the progress."""
+
+
+async def right_stage() -> Stage:
+    """A stage on which all is right: two tricks that name each other, one with two parts, and a hidden one."""
+    stage = Stage()
+    stage.put(document(1, "Ollie", "pop", "slide", links=(2,)), told=False)
+    stage.put(document(2, "Pop", "x", links=(1,)), told=False)
+    stage.put(document(3, "Hidden", "secret", hidden=True), told=False)
+    await stage.leader().backfill(SOURCES, "first")
+    return stage
+
+
+async def differing(stage: Stage) -> dict[Kind, int]:
+    """How many chunks differ, by kind."""
+    suspects = await auditor(stage).audit(SOURCES, nobody)
+    assert suspects.count("tricks") == suspects.count()
+    assert suspects.count("tips") == Counter()
+    assert bool(suspects) == bool(suspects.count())
+    return dict(suspects.count())
+
+
+def change(stage: Stage, number: int, part: str, **fields: object) -> None:
+    """Break a stored chunk by hand."""
+    id_ = f"tricks/n:{number}/{part}"
+    row = stage.db.chunks[trick(number)][id_]
+    stage.db.chunks[trick(number)][id_] = Row(replace(row.stored, **fields), row.draft, row.vector)
+
+
+def test_what_is_right_has_no_difference() -> None:
+    """Also over many pages, and nothing is written or embedded by looking."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        sent, seen = list(stage.client.sent), list[int]()
+        suspects = await auditor(stage).audit(SOURCES, lambda _source, count: seen.append(count))
+        assert not suspects
+        assert seen == [1, 2, 3]
+        assert stage.client.sent == sent
+
+    with patch("worker.audit.verify.PAGE", 1):
+        virtual.run(main)
+
+
+def test_every_kind_has_its_name() -> None:
+    """Missing, stale by text and by metadata, of another model, orphaned, duplicated."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        del stage.db.chunks[trick(1)]["tricks/n:1/body-0"]
+        assert await differing(stage) == {"missing": 1}
+        stage = await right_stage()
+        stage.put(document(2, "Pop", "y", links=(1,)))
+        change(stage, 1, "body-0", content_hash="old")
+        assert await differing(stage) == {"stale": 2}
+        stage = await right_stage()
+        change(stage, 1, "body-0", model="other")
+        change(stage, 1, "body-1", dimensions=7)
+        assert await differing(stage) == {"wrongModel": 2}
+        stage = await right_stage()
+        stage.put(document(1, "Ollie", "pop", links=(2,)))
+        assert await differing(stage) == {"orphaned": 1}
+        stage = await right_stage()
+        row = stage.db.chunks[trick(1)]["tricks/n:1/body-0"]
+        stage.db.chunks[trick(1)]["tricks/n:1/copy"] = Row(
+            replace(row.stored, id="tricks/n:1/copy"), row.draft, row.vector
+        )
+        assert await differing(stage) == {"duplicated": 1}
+
+    virtual.run(main)
+
+
+def test_chunks_of_documents_that_are_gone_or_hidden_are_orphans() -> None:
+    """Whoever missed the event; and who named them is stale."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        stage.put(document(1, "Ollie", "pop", "slide", links=(), hidden=True), told=False)
+        assert await differing(stage) == {"orphaned": 4}
+        stage = await right_stage()
+        stage.delete(1, told=False)
+        assert await differing(stage) == {"orphaned": 4}
+
+    virtual.run(main)
+
+
+def test_a_debt_is_a_difference_until_it_is_paid() -> None:
+    """Though the text may turn out to be the same."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        stage.db.ledger[trick(1)] = replace(stage.db.ledger[trick(1)], stale_since=stage.db.now())
+        assert await differing(stage) == {"stale": 1}
+
+    virtual.run(main)
+
+
+def test_a_dead_letter_is_told_elsewhere() -> None:
+    """It alone makes nothing differ, whatever is stored of it."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        stage.put(document(2, "Pop", "z", links=(1,), poison="text"), told=False)
+        stage.put(document(3, "Hidden", "z", poison="shape"), told=False)
+        await stage.leader().backfill(SOURCES, "again")
+        assert set(stage.db.letters) == {trick(2), trick(3)}
+        assert await differing(stage) == {}
+
+    virtual.run(main)
+
+
+class Odd(SimStore):
+    """Finds rows that no document explains, and one that is damaged."""
+
+    rows: Sequence[AuditedChunk] = ()
+
+    async def audit(self) -> AsyncIterator[AuditedChunk]:
+        """Those of the test."""
+        for row in self.rows:
+            yield row
+
+
+def test_rows_that_nobody_owns_and_damaged_ones_are_found() -> None:
+    """Damage of a source that is not asked for is not told; nobody's row always is."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        store = Odd(stage.db, stage.weather)
+        store.rows = [
+            AuditedChunk("a", "tricks", "tricks/n:1", sound=True),
+            AuditedChunk("b", "tricks", "tricks/n:1", sound=False),
+            AuditedChunk(7, "tricks", None, sound=True),
+            AuditedChunk("c", "riders", "riders/n:1", sound=False),
+        ]
+        suspects = await auditor(stage, store).audit(SOURCES, nobody)
+        assert suspects.rows == {"b": ("tricks", "stale"), 7: ("tricks", "orphaned")}
+        assert suspects.count() == {"stale": 1, "orphaned": 1}
+        store.rows = store.rows[:2]
+        again = await auditor(stage, store).again(suspects, SOURCES)
+        assert again.rows == {"b": ("tricks", "stale")}
+
+    virtual.run(main)
+
+
+def test_suspects_beside_a_running_worker_are_given_time() -> None:
+    """What the worker mends meanwhile is no difference; what stays is one, after that time and not before."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        stop = asyncio.Event()
+        serving = asyncio.create_task(stage.leader().serve(stop))
+        await asyncio.sleep(5)
+        stage.put(document(1, "Ollie", "new"))
+        stage.put(document(2, "Pop", "unseen", links=(1,)), told=False)
+        one = auditor(stage)
+        suspects = await one.audit(SOURCES, nobody)
+        assert set(suspects.documents) == {trick(1), trick(2)}
+        start = stage.clock.monotonic()
+        left = await settle(one, suspects, SOURCES, stage.clock, 30)
+        assert set(left.documents) == {trick(2)}
+        assert 30 <= stage.clock.monotonic() - start < 32
+        assert not await settle(one, Suspects(), SOURCES, stage.clock, 30)
+        stop.set()
+        await serving
+
+    virtual.run(main)
