@@ -209,6 +209,7 @@ class Leader:
         scanner = Scanner(self._world.documents, papers.store, papers.letters, desk, self._around)
         while True:
             job = await self._book.next(sources)
+            self._said_at = self._around.clock.monotonic()
 
             async def keep(scan: Scan) -> None:
                 await self._around.persist("database", lambda: self._book.keep(job, scan))  # noqa: B023 - of this turn

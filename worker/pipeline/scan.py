@@ -69,6 +69,7 @@ class Scanner:
             for key in page:
                 await flight.put(key, self._outlet)
             after = page[-1]
+            await self._around.probe.reached("scanning")
         await flight.landed()
         await keep(flight.scan)
         return flight.scan
@@ -83,6 +84,7 @@ class Scanner:
             await flight.put(key, self._outlet)
         after: str | None = None
         while stored := await self._stored(scan.source, after):
+            await self._around.probe.reached("sweeping")
             for key in await self._absent(scan.source, stored):
                 await flight.put(key, self._outlet)
             after = str(stored[-1])
@@ -107,21 +109,22 @@ class _Flight:
         self._keep = keep
         self._kept_at = around.clock.monotonic()
         self._watermark: Watermark[DocKey] = Watermark(scan.after)
-        self._landed = 0
+        self._out = 0
         self._moved = asyncio.Event()
 
     @property
     def scan(self) -> Scan:
-        """The scan as far as it is durable."""
-        return replace(self._start, after=self._watermark.low, seen=self._start.seen + self._landed)
+        """The scan as far as it is durable: what landed beyond a gap is looked at again after a restart."""
+        durable = self._out - self._watermark.ahead
+        return replace(self._start, after=self._watermark.low, seen=self._start.seen + durable)
 
     async def put(self, key: DocKey, outlet: Outlet) -> None:
         await self._until(lambda: self._watermark.waiting < AHEAD)
         ticket = self._watermark.open(key, self._around.clock.monotonic())
+        self._out += 1
 
         def settled() -> None:
             self._watermark.close(ticket)
-            self._landed += 1
             self._moved.set()
 
         await outlet.look(Change(key, "scan"), settled)
@@ -135,4 +138,5 @@ class _Flight:
             await self._moved.wait()
             if self._keep is not None and self._around.clock.monotonic() - self._kept_at >= KEEP_EVERY:
                 await self._keep(self.scan)
+                await self._around.probe.reached("kept")
                 self._kept_at = self._around.clock.monotonic()

@@ -40,6 +40,11 @@ class Watermark(Generic[P]):
         return self._waiting
 
     @property
+    def ahead(self) -> int:
+        """How many positions stand beyond the low one, with or without outcome."""
+        return len(self._tickets)
+
+    @property
     def oldest(self) -> float | None:
         """The monotonic time at which the oldest position without outcome came in."""
         return next((ticket.since for ticket in self._tickets if not ticket.done), None)
