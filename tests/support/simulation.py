@@ -101,25 +101,26 @@ class Simulation:
     async def run(self) -> None:
         """Storm, calm, and a second look at it."""
         self.writer.fill()
-        life = self._begin()
+        life = self.begin()
         for _ in range(STORMS):
             self.weather.calm = False
             until = self.clock.monotonic() + STORM
             writing = asyncio.create_task(self.writer.write(until, self.rng.choice((0.05, 0.5, 3.0))))
             while self.clock.monotonic() < until:
-                life = await self._next(life)
+                life = await self.next(life)
             await writing
             self.weather.calm = True
-            life = await self._come_right(life)
-        await self._stop(life)
-        await self._again()
+            life = await self.come_right(life)
+        await self.stop(life)
+        await self.again()
 
     def _judge(self, checkpoint: Checkpoint) -> None:
         """At every stored position: it may not pass what is not durable."""
         found = dishonest(self.db, SOURCES, checkpoint, self.clock.now())
         assert not found, found
 
-    def _begin(self) -> Life:
+    def begin(self) -> Life:
+        """Start a process that leads from now on."""
         self.db.epoch += 1
         meter, health, probe = SimMeter(), SimHealth(), CrashingProbe(self.weather)
         around = Around(self.clock, meter, health, probe, dice(f"{self.seed}/{self.db.epoch}"))
@@ -140,10 +141,12 @@ class Simulation:
         task = asyncio.create_task(leader.serve(stop), name=f"leader-{self.db.epoch}")
         return Life(leader, embedder, client, meter, health, probe, stop, task)
 
-    async def _next(self, life: Life) -> Life:
+    async def next(self, life: Life) -> Life:
         """Let it live for a while, and end it in one way or another, or not."""
         dead = asyncio.create_task(life.probe.dead.wait())
-        await asyncio.wait({dead, life.task}, timeout=self.rng.uniform(0.0, self.longest), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            {dead, life.task}, timeout=self.rng.uniform(0.0, self.longest), return_when=asyncio.FIRST_COMPLETED
+        )
         dead.cancel()
         if life.task.done():
             life.task.result()
@@ -151,22 +154,23 @@ class Simulation:
         fate = "crash" if life.probe.dead.is_set() else self.rng.choice(("live", "live", "crash", "stop", "overtaken"))
         match fate:
             case "crash":
-                await self._kill(life)
+                await self.kill(life)
             case "stop":
-                await self._stop(life)
+                await self.stop(life)
             case "overtaken":
-                return await self._overtake(life)
+                return await self.overtake(life)
             case _:
                 return life
-        return self._begin()
+        return self.begin()
 
-    async def _kill(self, life: Life) -> None:
+    async def kill(self, life: Life) -> None:
+        """End a process where it is."""
         life.task.cancel()
         await asyncio.wait({life.task})
         assert life.task.cancelled(), life.task.exception()
         await life.embedder.close()
 
-    async def _stop(self, life: Life) -> None:
+    async def stop(self, life: Life) -> None:
         """Ask it to stop; one that dies at a place, or takes too long, is killed."""
         life.stop.set()
         dead = asyncio.create_task(life.probe.dead.wait())
@@ -174,15 +178,15 @@ class Simulation:
         dead.cancel()
         if not life.task.done():
             assert not self.weather.calm, "in calm a stop takes less than its drain"
-            await self._kill(life)
+            await self.kill(life)
             return
         life.task.result()
         life.conserved()
         await life.embedder.close()
 
-    async def _overtake(self, life: Life) -> Life:
+    async def overtake(self, life: Life) -> Life:
         """Another process takes the lease while this one still works: it must find out, and end."""
-        other = self._begin()
+        other = self.begin()
         await asyncio.wait({life.task}, timeout=self.rng.uniform(0.0, 5.0))
         if life.task.done():
             try:
@@ -191,14 +195,14 @@ class Simulation:
                 pass
             await life.embedder.close()
         else:
-            await self._kill(life)
+            await self.kill(life)
         return other
 
-    async def _come_right(self, life: Life) -> Life:
+    async def come_right(self, life: Life) -> Life:
         """Wait until the stored state is f(documents), and see that it stays so."""
         if life.probe.dead.is_set():
-            await self._kill(life)
-            life = self._begin()
+            await self.kill(life)
+            life = self.begin()
         deadline = self.clock.monotonic() + PATIENCE
         quiet = 0
         while quiet < 12:
@@ -221,20 +225,20 @@ class Simulation:
         ends = (cast("datetime | None", document["ends"]) for document in documents)
         return any(end is not None and end > self.clock.now() for end in ends)
 
-    async def _again(self) -> None:
+    async def again(self) -> None:
         """A new start that sees all of it again, events and documents, finds nothing to do and embeds nothing."""
         had_letters = bool(self.db.letters)
         self.db.scans.clear()
         if self.db.trimmed == 0 and self.db.history and self.db.checkpoint is not None:
             self.db.checkpoint = Checkpoint(Position(self.db.history[0][0]), self.clock.now())
-        life = self._begin()
-        life = await self._come_right(life)
+        life = self.begin()
+        life = await self.come_right(life)
         unstored = [text for text in life.client.sent if not self._of_a_dead_letter(text)]
         assert not unstored, unstored
         # A dead letter whose end has passed meanwhile is found by the scan, and what was stored of it removed.
         quiet = {"kept", "removed"} if had_letters else {"kept"}
         assert not {name: n for name, n in life.meter.actions.items() if n and name not in quiet}, life.meter.actions
-        await self._stop(life)
+        await self.stop(life)
 
     def _of_a_dead_letter(self, text: str) -> bool:
         """A document that cannot be published whole is not published at all, so its good texts are not there either."""
