@@ -25,6 +25,7 @@ __all__ = [
     "Row",
     "Target",
     "as_knowledge_error",
+    "client_options",
     "find_target",
     "live_server",
     "masked",
@@ -95,11 +96,8 @@ def find_target(uri: str | None, database: str, data_dir: Path | None) -> Target
     return Target(uri, database)
 
 
-def open_client(target: Target, app_name: str = APP_NAME) -> AsyncMongoClient[Row]:
-    """A client with the options that everybody needs; connects at the first call. Close it with `await client.close()`.
-
-    Raises ConfigurationFault when the URI is none.
-    """
+def client_options(target: Target, app_name: str) -> dict[str, Any]:
+    """The options of every client, under whichever driver."""
     options: dict[str, Any] = {
         "appname": app_name,
         "tz_aware": True,
@@ -111,8 +109,16 @@ def open_client(target: Target, app_name: str = APP_NAME) -> AsyncMongoClient[Ro
     }
     if target.embedded:  # the embedded server slows down under retryable writes, and restarts faster than 10 s
         options |= {"retryWrites": False, "heartbeatFrequencyMS": 500}
+    return options
+
+
+def open_client(target: Target, app_name: str = APP_NAME) -> AsyncMongoClient[Row]:
+    """A client with the options that everybody needs; connects at the first call. Close it with `await client.close()`.
+
+    Raises ConfigurationFault when the URI is none.
+    """
     try:
-        return AsyncMongoClient(target.uri, **options)
+        return AsyncMongoClient(target.uri, **client_options(target, app_name))
     except (ConfigurationError, InvalidURI, ValueError) as exc:
         message = f"ATLAS_URI is no usable MongoDB address ({type(exc).__name__}): copy it from the database's console"
         raise ConfigurationFault(message) from exc

@@ -4,7 +4,7 @@ from typing import Any
 
 from pymongo.errors import ConfigurationError, InvalidURI
 
-from brain.knowledge.connect import CONNECT_SECONDS, SELECTION_SECONDS, Target
+from brain.knowledge.connect import Target, client_options
 from worker.errors import ConfigurationFault
 
 try:
@@ -16,17 +16,8 @@ except ImportError as error:  # the extra is not installed
 
 def open_motor(target: Target, app_name: str) -> Any:  # noqa: ANN401 - the two drivers share no type
     """A client with the same options as `brain.knowledge.connect.open_client`."""
-    options: dict[str, Any] = {
-        "appname": app_name,
-        "tz_aware": True,
-        "uuidRepresentation": "standard",
-        "serverSelectionTimeoutMS": int(SELECTION_SECONDS * 1000),
-        "connectTimeoutMS": int(CONNECT_SECONDS * 1000),
-    }
-    if target.embedded:
-        options |= {"retryWrites": False, "heartbeatFrequencyMS": 500}
     try:
-        return AsyncIOMotorClient(target.uri, **options)
+        return AsyncIOMotorClient(target.uri, **client_options(target, app_name))
     except (ConfigurationError, InvalidURI, ValueError) as error:
         message = f"ATLAS_URI is no usable MongoDB address ({type(error).__name__}): copy it from the console"
         raise ConfigurationFault(message) from error
