@@ -5,6 +5,7 @@
 The number of round trips does not depend on the number of documents.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -88,17 +89,32 @@ class PublishTransaction:
         faces: Mapping[str, str | None],
     ) -> list[Write]:
         rows: list[Write] = []
-        debts: list[Write] = []
         for delta in (p.delta for p in current):
             name = str(delta.key)
             if delta.ledger is not None:
                 ledger = _owing(delta.ledger, stored.get(name, {}), faces)
                 fields = ledger_fields(ledger, self._leadership.epoch, self._now)
                 rows.append(ReplaceOne({"_id": name}, fields, upsert=True))
-            if delta.refresh_neighbours:
-                others = {"refs": name, "_id": {"$ne": name}}
-                debts.append(UpdateMany(others, {"$max": {"staleSince": delta.version}}))
-        return rows + debts
+        return rows + _debts([p.delta for p in current], stored)
+
+
+def _debts(deltas: Sequence[Delta], stored: Mapping[str, Mapping[str, Any]]) -> list[Write]:
+    """One statement for all that were read together, since most are named by nobody; a row never owes itself."""
+    renamed: dict[Timestamp, list[str]] = defaultdict(list)
+    debts: list[Write] = []
+    for delta in deltas:
+        name = str(delta.key)
+        if not delta.refresh_neighbours:
+            continue
+        if name in (delta.ledger.refs if delta.ledger is not None else stored.get(name, {}).get("refs") or ()):
+            debts.append(_debt({"refs": name, "_id": {"$ne": name}}, delta.version))
+        else:
+            renamed[delta.version].append(name)
+    return debts + [_debt({"refs": {"$in": names}}, version) for version, names in renamed.items()]
+
+
+def _debt(rows: Mapping[str, Any], version: Timestamp) -> Write:
+    return UpdateMany(rows, {"$max": {"staleSince": version}})
 
 
 def _superseded(delta: Delta, stored: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -115,10 +131,11 @@ def _outcome(delta: Delta, stored: Mapping[str, Mapping[str, Any]]) -> Outcome:
 def _owing(ledger: LedgerRow, row: Mapping[str, Any], faces: Mapping[str, str | None]) -> LedgerRow:
     """The new row with its debt: one that is newer than its read, or its own where it shows a face that is not so.
 
-    A wrong face that the former row showed already owes nothing again: the other document's own look will tell.
+    A wrong face that the former row showed already owes nothing again: the other document's own look will tell. The
+    same version again is the same publication, whose first answer was lost: it decides nothing anew.
     """
     since: Timestamp | None = row.get("staleSince")
-    if since is None or since <= ledger.version:
+    if row.get("version") != ledger.version and (since is None or since <= ledger.version):
         shown = set(zip(row.get("refs") or (), row.get("seen") or (), strict=False))
         strange = {(ref, face) for ref, face in zip(ledger.refs, ledger.seen, strict=True) if faces.get(ref) != face}
         since = ledger.version if strange - shown else None
