@@ -146,11 +146,12 @@ class Database:
 
     def _put_row(self, row: LedgerRow, old: LedgerRow | None) -> None:
         owed = old.stale_since if old is not None else None
-        stale = owed if owed is not None and owed > row.version else None
+        again = old is not None and old.version == row.version  # an answer was lost: nothing is decided anew
+        stale = owed if owed is not None and (again or owed > row.version) else None
         shown: set[tuple[str, str | None]] = set() if old is None else set(zip(old.refs, old.seen, strict=True))
         faces = {str(other.key): other.face for other in self.ledger.values()} | {str(row.key): row.face}
         strange = {(ref, face) for ref, face in zip(row.refs, row.seen, strict=True) if faces.get(ref) != face}
-        if stale is None and strange - shown:
+        if stale is None and not again and strange - shown:
             stale = row.version
         self.ledger[row.key] = replace(row, stale_since=stale)
 

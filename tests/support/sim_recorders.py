@@ -38,6 +38,9 @@ class SimMeter:
     def reopened(self, reason: str) -> None:
         """Ignored."""
 
+    def ignored(self, operation: str) -> None:
+        """Ignored."""
+
     def resynced(self, reason: str) -> None:
         """Ignored."""
 
@@ -66,7 +69,7 @@ class SimHealth:
         """Lower."""
         self.reasons.pop(reason, None)
 
-    def stream_moved(self) -> None:
+    def stream_moved(self, behind: float = 0.0) -> None:
         """Ignored."""
 
     def watermark(self, oldest_open: float | None) -> None:
