@@ -139,10 +139,15 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class StreamItem:
-    """One step of the stream: what happened, and the position from which the next step follows."""
+    """One step of the stream: what happened, and the position from which the next step follows.
+
+    `behind` is how many seconds that position was behind the database's present when it was told, by the database's
+    clock alone.
+    """
 
     event: StreamEvent
     position: Position
+    behind: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

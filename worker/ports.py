@@ -232,6 +232,10 @@ class Meter(Protocol):
         ...
 
     def resynced(self, reason: str) -> None:
+    def ignored(self, operation: str) -> None:
+        """The stream told of an operation of no consequence, or of an unknown one."""
+        ...
+
         """A scan of a source began."""
         ...
 
@@ -259,8 +263,8 @@ class Health(Protocol):
         """It is over."""
         ...
 
-    def stream_moved(self) -> None:
-        """The stream answered."""
+    def stream_moved(self, behind: float = 0.0) -> None:
+        """The stream answered; its place is so many seconds behind the database's present."""
         ...
 
     def watermark(self, oldest_open: float | None) -> None:

@@ -53,6 +53,7 @@ class HealthBoard:
         self._role: Role = "starting"
         self._paused: dict[str, str] = {}
         self._moved = clock.monotonic()
+        self._behind = 0.0
         self._oldest: float | None = None
         self._progress = clock.monotonic()
         self._scans: tuple[str, ...] = ()
@@ -77,10 +78,15 @@ class HealthBoard:
         if known:
             log(_logger, logging.INFO, "resumed", f"{reason} is over", reason=reason)
 
-    def stream_moved(self) -> None:
-        """The stream answered."""
+    def stream_moved(self, behind: float = 0.0) -> None:
+        """The stream answered; its place is so many seconds behind the database's present."""
         with self._lock:
             self._moved = self._clock.monotonic()
+            was, self._behind = self._behind, behind
+        if behind >= WATERMARK_SECONDS > was:
+            log(_logger, logging.WARNING, "behind", f"the stream is {behind:.0f} s behind the database", behind=behind)
+        elif was >= WATERMARK_SECONDS > behind:
+            log(_logger, logging.INFO, "caught_up", "the stream has caught up with the database")
 
     def watermark(self, oldest_open: float | None) -> None:
         """The monotonic time since when the oldest change without outcome waits; None: nothing waits."""
@@ -94,6 +100,7 @@ class HealthBoard:
         with self._lock:
             if role != self._role:
                 self._moved = self._progress = self._clock.monotonic()
+                self._behind = 0.0
             self._role = role
 
     def scans_pending(self, sources: Sequence[str]) -> None:
@@ -122,6 +129,8 @@ class HealthBoard:
         silent = now - self._moved
         if silent >= STREAM_SECONDS:
             reasons.append(f"the change stream has not moved for {silent:.0f} s (limit {STREAM_SECONDS:.0f} s)")
+        if self._behind >= WATERMARK_SECONDS:
+            reasons.append(f"the change stream is {self._behind:.0f} s behind (limit {WATERMARK_SECONDS:.0f} s)")
         waits = 0.0 if self._oldest is None else now - self._oldest
         if waits >= WATERMARK_SECONDS:
             reasons.append(f"a change has waited {waits:.0f} s for its outcome (limit {WATERMARK_SECONDS:.0f} s)")
@@ -130,14 +139,15 @@ class HealthBoard:
     def watermark_age(self) -> float:
         """Seconds up to which the chunks may be behind; NaN for a process that does not lead.
 
-        When nothing waits it is the time since the stream last moved: idle streams move each second, dead ones age.
+        When nothing waits it is the time since the stream last moved: idle streams move each second, dead ones age. One
+        that works its way through a backlog is as old as the place it has come to.
         """
         with self._lock:
             if self._role != "leader":
                 return math.nan
             now = self._clock.monotonic()
             since = self._moved if self._oldest is None else min(self._oldest, self._moved)
-            return max(0.0, now - since)
+            return max(0.0, now - since, self._behind)
 
     def leads(self) -> bool:
         """Whether this process is the leader."""

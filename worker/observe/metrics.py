@@ -103,7 +103,7 @@ class PrometheusMeter:
         self.registry: Final = CollectorRegistry()
         self.last_lag: Final[dict[str, float]] = {}
         self._source = _Words((*sources, OTHER))
-        self._words = {label: _Words() for label in ("step", "resync", "reopen", "outcome", "oddity")}
+        self._words = {label: _Words() for label in ("step", "resync", "reopen", "outcome", "oddity", "operation")}
         self._events = _Events(sources)
         self.registry.register(self._events)
         self._gauges: dict[GaugeName, Callable[[], float]] = dict.fromkeys(_GAUGES, _nothing)
@@ -145,6 +145,7 @@ class PrometheusMeter:
         self._cost = counter("embedding_cost_usd_total", "What embedding has cost, in dollars")
         self._resyncs = counter("resyncs_total", "Scans of a source that began", "reason")
         self._reopens = counter("stream_reopens_total", "Openings of the change stream after the first", "reason")
+        self._ignored = counter("stream_ignored_total", "Events of no consequence, or of an unknown kind", "operation")
         self._odd = counter("odd_values_total", "Odd values made sensible or left out", "source", "oddity")
         self._skew = counter("clock_skew_total", "Changes whose commit time lay in our future; their lag counts as 0")
 
@@ -182,6 +183,10 @@ class PrometheusMeter:
     def reopened(self, reason: str) -> None:
         """The stream was opened again."""
         self._reopens.labels(self._words["reopen"](reason)).inc()
+
+    def ignored(self, operation: str) -> None:
+        """The stream told of an operation of no consequence, or of an unknown one."""
+        self._ignored.labels(self._words["operation"](operation)).inc()
 
     def resynced(self, reason: str) -> None:
         """A scan of a source began."""

@@ -74,7 +74,7 @@ class Tail:
             self._around.health.resume("stream")  # who leads next sees for himself
 
     async def _take(self, item: StreamItem) -> None:
-        self._around.health.stream_moved()
+        self._around.health.stream_moved(item.behind)
         await self._around.probe.reached("event")
         match item.event:
             case DocumentChanged(key, wall):
@@ -85,7 +85,9 @@ class Tail:
             case SourceArrived(source, gone):
                 await self._rescan([source] if gone is None else [source, gone], "renamed_in")
                 self._inlet.passed(item.position)
-            case Passed():
+            case Passed(operation):
+                if operation is not None:
+                    self._around.meter.ignored(operation)
                 self._inlet.passed(item.position)
 
     async def _start_over(self) -> Position:
