@@ -5,13 +5,14 @@ watched collection, and projected to which document and when, because the text i
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping
+from contextlib import AsyncExitStack
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from bson import Timestamp
 
-from worker.errors import HistoryLost, KnowledgeError, Unreachable
+from worker.errors import HistoryLost, KnowledgeError, Poison, Unreachable
 from worker.model import (
     DocKey,
     DocumentChanged,
@@ -23,13 +24,16 @@ from worker.model import (
     StreamItem,
 )
 from worker.mongo.driver import Database, doing
+from worker.mongo.fragments import Fragments
 from worker.mongo.tokens import token_time
+
+T = TypeVar("T")
 
 IDLE_MS: Final = 1000
 """How long the server holds a getMore without events: also how often an idle stream moves."""
 
 STALL_SECONDS: Final = 15.0
-"""A getMore that is not answered for so long is believed dead (faults.md B20): idle ones come each second."""
+"""A question that is not answered for so long is believed dead (B20): idle answers come each second."""
 
 PROJECTION: Final = dict.fromkeys(
     ("_id", "operationType", "ns", "to", "documentKey", "clusterTime", "wallTime", "splitEvent"), 1
@@ -40,9 +44,10 @@ DOCUMENT_OPERATIONS: Final = frozenset({"insert", "update", "replace", "delete"}
 class MongoChangeStream:
     """Follows the watched collections of one database."""
 
-    def __init__(self, database: Database, watched: Collection[str]) -> None:
+    def __init__(self, database: Database, watched: Collection[str], stall: float = STALL_SECONDS) -> None:
         self._database = database
         self._watched = frozenset(watched)
+        self._stall = stall
 
     async def now(self) -> Timestamp:
         """The operation time of the majority now."""
@@ -65,35 +70,42 @@ class MongoChangeStream:
 
     async def follow(self, position: Position) -> AsyncIterator[StreamItem]:
         """Every step after the position; see the port."""
-        await self._check_age(position)
+        await self._answer(self._check_age(position))
         start: dict[str, Any] = (
             {"start_after": position.token} if position.token is not None else {"start_at_operation_time": position.at}
         )
-        async with self._database.session() as session:
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(self._database.session())
             session.raw.advance_operation_time(position.at)
-            async with self._database.watch(
-                self._pipeline(), max_await_time_ms=IDLE_MS, session=session.raw, **start
-            ) as stream:
-                at = position.at
-                while True:
-                    # Sampled before the next answer, and still only the upper bound of the place it leads to.
-                    before = session.operation_time or at
-                    event = await self._next(stream)
-                    token = stream.resume_token
-                    if token is not None:
-                        at = max(at, _place(event, token, before))
-                        yield StreamItem(self._meaning(event), Position(at, token))
-                    if event is not None and event["operationType"] == "invalidate":
-                        return  # its token is the place from which `start_after` opens the next stream
+            opening = self._database.watch(self._pipeline(), max_await_time_ms=IDLE_MS, session=session.raw, **start)
+            stream = await self._answer(stack.enter_async_context(opening))
+            at = position.at
+            fragments = Fragments()
+            while True:
+                # Sampled before the next answer, and still only the upper bound of the place it leads to.
+                before = session.operation_time or at
+                event = fragments.whole(await self._answer(_next(stream)))
+                token = stream.resume_token
+                if token is not None and not fragments.open:
+                    at = max(at, _place(event, token, before))
+                    yield StreamItem(self._meaning(event), Position(at, token), max(0.0, before.time - at.time))
+                if event is not None and event.get("operationType") == "invalidate":
+                    return  # its token is the place from which `start_after` opens the next stream
 
-    async def _next(self, stream: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - the driver's own
+    async def _answer(self, asked: Awaitable[T]) -> T:
+        """What the server answers, within the time in which one that lives does.
+
+        An answer that nobody can read would be asked for again and again, so it counts as a lost history (B04).
+        """
         try:
-            async with asyncio.timeout(STALL_SECONDS):
-                with doing("following the change stream"):
-                    return await stream.try_next()
+            async with asyncio.timeout(self._stall):
+                return await asked
         except TimeoutError as error:
-            message = f"the change stream has not answered for {STALL_SECONDS:.0f} s; it is opened again"
+            message = f"the change stream has not answered for {self._stall:g} s; it is opened again"
             raise Unreachable(message) from error
+        except Poison as error:
+            message = f"the change stream cannot get past an event ({error})"
+            raise HistoryLost(message) from error
 
     async def _check_age(self, position: Position) -> None:
         """Raise HistoryLost for a position older than the history.
@@ -114,7 +126,7 @@ class MongoChangeStream:
     def _meaning(self, event: Mapping[str, Any] | None) -> StreamEvent:
         if event is None:
             return Passed()
-        operation = str(event["operationType"])
+        operation = str(event.get("operationType"))
         source = _collection(event.get("ns"))
         if operation == "dropDatabase":
             return SourceGone(tuple(sorted(self._watched)), operation)
@@ -125,9 +137,14 @@ class MongoChangeStream:
                 return SourceArrived(target, gone=source if source in self._watched else None)
         if source not in self._watched:
             return Passed(operation)
-        if operation in DOCUMENT_OPERATIONS:
+        if operation in DOCUMENT_OPERATIONS and "_id" in event.get("documentKey", {}):
             return DocumentChanged(DocKey.of(source, event["documentKey"]["_id"]), _wall(event))
         return SourceGone((source,), operation) if operation in {"drop", "rename"} else Passed(operation)
+
+
+async def _next(stream: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - the driver's own
+    with doing("following the change stream"):
+        return await stream.try_next()
 
 
 def _collection(namespace: Any) -> str:  # noqa: ANN401 - whatever the server sends
@@ -137,9 +154,8 @@ def _collection(namespace: Any) -> str:  # noqa: ANN401 - whatever the server se
 
 def _place(event: Mapping[str, Any] | None, token: Mapping[str, Any], before: Timestamp) -> Timestamp:
     """When the place of this step is: never later than it truly is."""
-    if event is not None:
-        return event["clusterTime"]
-    return min(before, token_time(token) or before)
+    told = None if event is None else event.get("clusterTime")
+    return told if isinstance(told, Timestamp) else min(before, token_time(token) or before)
 
 
 def _wall(event: Mapping[str, Any]) -> datetime | None:
