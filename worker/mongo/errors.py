@@ -6,7 +6,7 @@ from bson.errors import BSONError
 from pymongo.errors import OperationFailure, PyMongoError
 
 from brain.knowledge.mongo_errors import as_knowledge_error, code_of
-from worker.errors import Conflict, HistoryLost, KnowledgeError, WrongTopology
+from worker.errors import Conflict, HistoryLost, KnowledgeError, Poison, WrongTopology
 
 _CONFLICT: Final = frozenset({112, 251, 244, 11000})
 """WriteConflict, NoSuchTransaction, TransactionTooOld, and a duplicate key: two upserts met, one of them is there."""
@@ -15,20 +15,26 @@ _HISTORY_LOST: Final = frozenset({286, 280, 260, 222, 50811})
 """ChangeStreamHistoryLost, ChangeStreamFatalError, InvalidResumeToken, CloseChangeStream, and a token that the server
 cannot read."""
 
+_TOO_LARGE: Final = 10334
+"""BSONObjectTooLarge: the same question would get the same answer for ever."""
+
 _TOPOLOGY: Final = frozenset({40573, 20})
 """$changeStream and transactions are only supported on replica sets."""
 
 
 def worker_error(error: PyMongoError | BSONError, what: str) -> KnowledgeError:
     """Our error for a driver's; `what` starts the message."""
-    if isinstance(error, PyMongoError) and error.has_error_label("TransientTransactionError"):
-        return Conflict(f"{what}: another writer was there first")
     if isinstance(error, OperationFailure):
         code = code_of(error)
+        # The label alone says only "run it again": a connection that breaks inside a transaction has it too.
+        if error.has_error_label("TransientTransactionError"):
+            return Conflict(f"{what}: another writer was there first (code {code})")
         if code in _CONFLICT:
             return Conflict(f"{what}: another writer was there first (code {code})")
         if code in _HISTORY_LOST:
             return HistoryLost(f"{what}: the stored position is no longer in the database's history (code {code})")
+        if code == _TOO_LARGE:
+            return Poison(f"{what}: something is larger than MongoDB's 16 MB (code {code})")
         if code in _TOPOLOGY:
             return WrongTopology(
                 f"{what}: this server is no replica set, and change streams need one; use Atlas, or start mongod with "
