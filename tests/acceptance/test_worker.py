@@ -66,10 +66,12 @@ def _until_gone(database: Database[dict[str, Any]], words: str) -> None:
     eventually(lambda: not any(words in text for text in _texts(database)), f"no chunk that says {words!r}")
 
 
+@pytest.mark.parametrize("driver", ["pymongo", "motor"])
 def test_every_kind_of_change_reaches_the_chunks(
-    tmp_path: Path, env: dict[str, str], database: Database[dict[str, Any]]
+    driver: str, tmp_path: Path, env: dict[str, str], database: Database[dict[str, Any]]
 ) -> None:
-    """Insert, update, replace, hide, delete, drop: the chunks follow each, and the figures add up."""
+    """Insert, update, replace, hide, delete, drop: the chunks follow each, and the figures add up, by both drivers."""
+    env["MONGO_DRIVER"] = driver
     database.trickipedia.insert_one(_trick("Ollie"))
     with worker(tmp_path, env) as running:
         running.until_ready()
