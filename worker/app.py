@@ -100,6 +100,14 @@ class App:
         """`documents` and `chunks` of a source."""
         return await count_source(self.database, self.pin, source)
 
+    async def warm_up(self) -> None:
+        """Load a model that lives in this process, so that the first change need not wait for it.
+
+        Raises ConfigurationFault when it cannot be loaded.
+        """
+        if self.settings.embedding_provider == "local":
+            await self.client.embed(["warm up"])
+
     async def release(self, leadership: Leadership) -> None:
         """Give the lease back, if the database answers: else it runs out by itself."""
         try:

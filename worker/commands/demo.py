@@ -74,6 +74,7 @@ async def _tell(where: Where, sample: Path, folder: Path) -> int:
 
 
 async def _play_all(app: App, writer: SampleWriter, console: Console) -> Sequence[Played]:
+    await app.warm_up()
     leadership = await app.world.papers.lease.acquire()
     if leadership is None:
         message = "another worker leads in this database: the demo wants one of its own"

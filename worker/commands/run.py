@@ -91,8 +91,10 @@ async def _serve(connection: Connection, around: Around, stop: Stop, start: Star
         return
     await greet(app, start.where, start.sample, start.port)
     try:
+        await app.warm_up()
         leadership = await _unless(requested, _stand_by(app, around))
         if leadership is not None:
+            await around.probe.reached("leading")
             await _lead(app, leadership, requested)
     finally:
         await close(app)
