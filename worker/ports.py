@@ -78,7 +78,7 @@ class KnowledgeStore(Protocol):
         ...
 
     async def vectors(self, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
-        """Vectors that are already stored for these texts under the active pin, in any document."""
+        """Vectors that are stored for these texts under the active pin, in any document, now or a few versions ago."""
         ...
 
     async def publish(self, publications: Sequence[Publication], leadership: Leadership) -> Sequence[Outcome]:
@@ -92,8 +92,9 @@ class KnowledgeStore(Protocol):
         document gets `stale_since`, the delta's version, whatever its own version is (a later debt stays). A row that
         is written keeps a debt that is newer than its own version, and owes its own version itself when it shows a face
         that the ledger's row of that other document does not have (no row: no face) and that its former row did not
-        show of it already. So every stored face agrees in the end, also when names go there and back between two looks,
-        and one that never can (a dead letter) costs one look, not a look for ever.
+        show of it already; written again at the same version, since an answer was lost, it keeps the debt that it has.
+        So every stored face agrees in the end, also when names go there and back between two looks, and one that never
+        can (a dead letter) costs one look, not a look for ever.
         """
         ...
 
@@ -231,11 +232,11 @@ class Meter(Protocol):
         """The stream was opened again."""
         ...
 
-    def resynced(self, reason: str) -> None:
     def ignored(self, operation: str) -> None:
         """The stream told of an operation of no consequence, or of an unknown one."""
         ...
 
+    def resynced(self, reason: str) -> None:
         """A scan of a source began."""
         ...
 

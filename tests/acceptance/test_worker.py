@@ -119,6 +119,28 @@ def test_a_restart_embeds_nothing_again(
     assert database.knowledge_chunks.count_documents({}) == 30
 
 
+def test_an_undo_embeds_nothing(
+    tmp_path: Path, env: dict[str, str], database: Database[dict[str, Any]], fake: Embedder
+) -> None:
+    """An edit taken back, a document deleted and saved anew: their texts were embedded before, and are not again."""
+    first = _trick("Undo", description="Before.")
+    database.trickipedia.insert_one(first)
+    with worker(tmp_path, env) as running:
+        running.until_ready()
+        database.trickipedia.update_one({"name": "Undo"}, {"$set": {"description": "After."}})
+        _until_text(database, "After.")
+        before = fake.counters()["texts"]
+        database.trickipedia.update_one({"name": "Undo"}, {"$set": {"description": "Before."}})
+        _until_text(database, "Before.")
+        database.trickipedia.delete_one({"name": "Undo"})
+        _until_gone(database, "Before.")
+        database.trickipedia.insert_one(first)
+        _until_text(database, "Before.")
+        assert fake.counters()["texts"] == before
+        assert running.stop() == 0
+    assert command("verify", "--json", env=env).value["ok"] is True
+
+
 def test_a_second_worker_stands_by_and_takes_over(
     tmp_path: Path, env: dict[str, str], database: Database[dict[str, Any]]
 ) -> None:

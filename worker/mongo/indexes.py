@@ -14,4 +14,5 @@ async def ensure_indexes(database: Database, pin: Pin) -> None:
     await database.ensure_index(LEDGER, [("refs", 1)])  # publish: whose text names a renamed document
     await database.ensure_index(LEDGER, [("staleSince", 1)], sparse=True)  # owing
     await database.ensure_index(LEDGER, [("expiresAt", 1)], sparse=True)  # expired
+    await database.ensure_index(LEDGER, [("shelf.textHash", 1)], sparse=True)  # vectors: a text of a few versions ago
     await database.ensure_index(REQUESTS, [("leftAt", 1)], expireAfterSeconds=KEPT_SECONDS)

@@ -25,6 +25,7 @@ from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
 from worker.mongo.publish import PublishTransaction
 from worker.mongo.rows import STORED_CHUNK, dead_letter, ledger_row, stored_chunk, vector_of
+from worker.mongo.shelf import shelved
 
 
 class MongoKnowledge:
@@ -39,7 +40,7 @@ class MongoKnowledge:
         """The stored state of each key: four finds, whatever the number of keys."""
         names = [str(key) for key in keys]
         ids = {"_id": {"$in": names}}
-        ledger = {row["_id"]: ledger_row(row) for row in await self._database.find(LEDGER, ids)}
+        ledger = {row["_id"]: ledger_row(row) for row in await self._database.find(LEDGER, ids, {"shelf": 0})}
         letters = {row["_id"]: dead_letter(row) for row in await self._database.find(DEAD_LETTERS, ids)}
         chunks: dict[str, list[StoredChunk]] = defaultdict(list)
         for row in await self._database.find(self._pin.collection, {"docKey": {"$in": names}}, STORED_CHUNK):
@@ -54,13 +55,17 @@ class MongoKnowledge:
         }
 
     async def vectors(self, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
-        """Vectors already stored for these texts, by the pinned model, whole ones only."""
+        """Vectors stored for these texts now or a few versions ago, by the pinned model, whole ones only."""
         query = {"textHash": {"$in": list(text_hashes)}, "model": self._pin.model, "dimensions": self._pin.dimensions}
         found: dict[str, Vector] = {}
         for row in await self._database.find(self._pin.collection, query, {"textHash": 1, "embedding": 1}):
             vector = vector_of(row.get("embedding"))
             if vector is not None and self._whole(vector):
                 found[row["textHash"]] = vector
+        missing = [digest for digest in text_hashes if digest not in found]
+        if missing:
+            away = await shelved(self._database, self._pin, missing)
+            found.update((digest, vector) for digest, vector in away.items() if self._whole(vector))
         return found
 
     async def publish(self, publications: Sequence[Publication], leadership: Leadership) -> Sequence[Outcome]:

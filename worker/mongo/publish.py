@@ -1,6 +1,6 @@
 """One publication of a batch of documents: everything of it is stored, or nothing.
 
-    fence ─▶ read the ledger ─▶ leave newer documents alone ─▶ write chunks ─▶ write the ledger ─▶ mark debts
+    fence ─▶ read the ledger ─▶ leave newer documents alone ─▶ write chunks ─▶ write the ledger, its shelf and debts
 
 The number of round trips does not depend on the number of documents.
 """
@@ -19,7 +19,8 @@ from worker.model import Delta, Leadership, LedgerRow, Outcome, Publication
 from worker.mongo.driver import Database, Session, Write
 from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
-from worker.mongo.rows import chunk_fields, ledger_fields, vector_fields
+from worker.mongo.rows import chunk_fields, ledger_change, vector_fields
+from worker.mongo.shelf import shelve
 
 _GUARD: Final = {"version": 1, "face": 1, "refs": 1, "seen": 1, "staleSince": 1}
 
@@ -47,8 +48,9 @@ class PublishTransaction:
         stored = await self._rows({str(p.delta.key) for p in self._publications}, session)
         current = [p for p in self._publications if not _superseded(p.delta, stored)]
         faces = await self._faces(current, session)
+        away = await shelve(self._database, self._pin, [p.delta for p in current], session)
         await self._database.bulk(self._pin.collection, self._chunk_writes(current), ordered=False, session=session)
-        await self._database.bulk(LEDGER, self._ledger_writes(current, stored, faces), session=session)
+        await self._database.bulk(LEDGER, [*self._ledger_writes(current, stored, faces), *away], session=session)
         cleared = [str(p.delta.key) for p in current if p.delta.clears_dead_letter]
         if cleared:
             await self._database.bulk(DEAD_LETTERS, [DeleteMany({"_id": {"$in": cleared}})], session=session)
@@ -93,8 +95,8 @@ class PublishTransaction:
             name = str(delta.key)
             if delta.ledger is not None:
                 ledger = _owing(delta.ledger, stored.get(name, {}), faces)
-                fields = ledger_fields(ledger, self._leadership.epoch, self._now)
-                rows.append(ReplaceOne({"_id": name}, fields, upsert=True))
+                fields = ledger_change(ledger, self._leadership.epoch, self._now)
+                rows.append(UpdateOne({"_id": name}, fields, upsert=True))
         return rows + _debts([p.delta for p in current], stored)
 
 

@@ -69,10 +69,12 @@ def stored_chunk(row: Mapping[str, Any]) -> StoredChunk:
     )
 
 
-def ledger_fields(row: LedgerRow, epoch: int, now: datetime) -> dict[str, Any]:
-    """The ledger's row of a document, without its id; what is owed and what expires is there only when it is."""
+def ledger_change(row: LedgerRow, epoch: int, now: datetime) -> dict[str, Any]:
+    """The update that makes the ledger's row of a document; what is owed and what expires is there only when it is."""
     sometimes = {"staleSince": row.stale_since, "expiresAt": row.expires_at}
-    return {
+    there = {name: value for name, value in sometimes.items() if value is not None}
+    gone = {name: "" for name, value in sometimes.items() if value is None}
+    fields = {
         "source": row.key.source,
         "key": row.key.raw,
         "version": row.version,
@@ -82,8 +84,9 @@ def ledger_fields(row: LedgerRow, epoch: int, now: datetime) -> dict[str, Any]:
         "refs": list(row.refs),
         "seen": list(row.seen),
         "updatedAt": now,
-        **{name: value for name, value in sometimes.items() if value is not None},
+        **there,
     }
+    return {"$set": fields, **({"$unset": gone} if gone else {})}
 
 
 def ledger_row(row: Mapping[str, Any]) -> LedgerRow:

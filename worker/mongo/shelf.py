@@ -1,0 +1,53 @@
+"""The shelf: vectors of texts that are not stored any more, kept a while in the ledger row of their document.
+
+An editor who undoes, a spot that is hidden and shown again, a document that is deleted and saved anew: their texts were
+embedded under this pin before and need not be paid for again (promise: thrifty).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from bson.binary import Binary
+from pymongo import UpdateOne
+
+from brain.knowledge.chunk import Vector
+from brain.knowledge.pin import Pin
+from worker.model import Delta
+from worker.mongo.driver import Database, Session, Write
+from worker.mongo.names import LEDGER
+from worker.mongo.rows import vector_of
+
+ROOM: Final = 16
+"""Vectors kept a document, the latest: a few versions back, and at 1,536 dimensions at most 100 KB a row."""
+
+
+async def shelve(database: Database, pin: Pin, deltas: Sequence[Delta], session: Session) -> Sequence[Write]:
+    """The writes that put away what these deltas replace or remove; one read, whatever their number."""
+    going = {id_: delta for delta in deltas for id_ in (*delta.remove, *(draft.id for draft in delta.write))}
+    if not going:
+        return []
+    fields = {"textHash": 1, "model": 1, "dimensions": 1, "embedding": 1}
+    rows = await database.find(pin.collection, {"_id": {"$in": list(going)}}, fields, session=session)
+    away: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        vector = row.get("embedding")  # a row that somebody broke by hand may lack anything
+        if (row.get("model"), row.get("dimensions")) == (pin.model, pin.dimensions) and isinstance(vector, Binary):
+            kept = {"textHash": row.get("textHash"), "model": pin.model, "embedding": vector}
+            away.setdefault(str(going[row["_id"]].key), []).append(kept)
+    return [
+        UpdateOne({"_id": name}, {"$push": {"shelf": {"$each": vectors, "$slice": -ROOM}}})
+        for name, vectors in away.items()
+    ]
+
+
+async def shelved(database: Database, pin: Pin, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
+    """The vectors that are put away for these texts, by the pinned model."""
+    wanted = set(text_hashes)
+    query = {"shelf.textHash": {"$in": list(wanted)}}
+    found: dict[str, Vector] = {}
+    for row in await database.find(LEDGER, query, {"shelf": 1}):
+        for kept in row["shelf"]:
+            vector = vector_of(kept["embedding"])
+            if kept["textHash"] in wanted and kept["model"] == pin.model and vector is not None:
+                found[kept["textHash"]] = vector
+    return found
