@@ -181,13 +181,12 @@ class Database:
         Raises Conflict when it met one every time: nothing of it is stored then. The body may run several times.
         """
         async with self.session() as session:
-            for last in (number == TRANSACTION_TRIES for number in range(1, TRANSACTION_TRIES + 1)):
+            for _ in range(TRANSACTION_TRIES - 1):
                 try:
                     return await self._attempt(session, body)
                 except Conflict:
-                    if last:
-                        raise
-        raise AssertionError  # the loop returns or raises
+                    continue
+            return await self._attempt(session, body)
 
     async def _attempt(self, session: Session, body: Callable[[Session], Awaitable[T]]) -> T:
         async def within(_raw_session: object) -> T:
