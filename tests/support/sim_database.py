@@ -125,6 +125,7 @@ class Database:
 
     def publish(self, publication: Publication) -> Outcome:
         """Store one publication, as `KnowledgeStore.publish` describes."""
+        self._tick()  # our own writes are operations too
         delta = publication.delta
         old = self.ledger.get(delta.key)
         if old is not None and old.version > delta.version:

@@ -48,7 +48,7 @@ class SimSource:
             message = "nobody knows this shape"
             raise UnreadableDocument(message)
         if not visible(document, setting.now):
-            return Shaped()
+            return Shaped(face=_face(document))  # of one that has ended, others still tell
         name = cast("str", document["name"])
         metadata = Metadata("trick", cast("str", document["title"]))
         poison = f" {POISON} {document['_id']}" if document.get("poison") == "text" else ""
@@ -64,7 +64,7 @@ class SimSource:
 
 
 def _face(document: Document | None) -> str | None:
-    """What others say of this one; time does not hide it from them, so that the simulation needs no more debts."""
+    """What others say of this one; time does not hide it from them."""
     return None if document is None or document.get("hidden") else cast("str", document["name"])
 
 

@@ -65,7 +65,6 @@ async def pay(line: Line) -> None:
     for _ in range(5):
         if not (owing := list(await line.stage.papers.store.owing(10))):
             return
-        await asyncio.sleep(1)  # the time of the database moves on, and with it the version of a look
         await line.look(*owing, origin="refresh")
     message = "debts for ever"
     raise AssertionError(message)
