@@ -37,7 +37,7 @@ from worker.pipeline.shape import T
 STORM: Final = 8.0
 """Seconds during which anything may happen."""
 
-STORMS: Final = 3
+STORMS: Final = 2
 """How often, with calm in between."""
 
 PATIENCE: Final = 180.0
@@ -205,7 +205,7 @@ class Simulation:
             life = self.begin()
         deadline = self.clock.monotonic() + PATIENCE
         quiet = 0
-        while quiet < 12:
+        while quiet < 8:
             await asyncio.sleep(1.0)
             if life.task.done():
                 life.task.result()
