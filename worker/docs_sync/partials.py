@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from worker.sources.front_matter import split_front_matter
+from worker.sources.markdown import headings_of
 from worker.sources.mdx import fences_of
 
 MOST_DEPTH: Final = 4
@@ -17,10 +18,12 @@ MOST_DEPTH: Final = 4
 MOST_CHARACTERS: Final = 1_000_000
 """Characters that partials may add to a page."""
 _IMPORT: Final = re.compile(
-    r"^import[ \t]+(?P<name>[A-Z]\w*)[ \t]+from[ \t]+(?P<quote>['\"])"
-    r"(?P<path>\.{1,2}/[^'\"\n]+\.mdx?)(?P=quote)[ \t]*;?[ \t]*$",
+    r"(?:^|;[ \t]*)import\s+(?P<name>[A-Z]\w*)\s+from\s+(?P<quote>['\"])"
+    r"(?P<path>\.{1,2}/[^'\"\n]+\.mdx?)(?P=quote)",
     re.MULTILINE,
 )
+_GIVEN_ID: Final = re.compile(r"\{(?:#|/\*\s*#)")
+_CLOSING: Final = re.compile(r"(?:\s+#+)?\s*$")
 
 ReadText = Callable[[PurePosixPath], str | None]
 """The text of a file of the tree, or None when there is none to read."""
@@ -28,7 +31,8 @@ ReadText = Callable[[PurePosixPath], str | None]
 
 def with_partials(text: str, path: PurePosixPath, read: ReadText, depth: int = 0) -> str:
     """The page's text with its imported Markdown in place; what cannot be read stays as it is."""
-    imports = {match.group("name"): match.group("path") for match in _IMPORT.finditer(text)}
+    # A backslash in the path is JavaScript's: formatters write './\_partial.md'.
+    imports = {match.group("name"): match.group("path").replace("\\", "") for match in _IMPORT.finditer(text)}
     if not imports or depth >= MOST_DEPTH:
         return text
     bodies: dict[str, str] = {}
@@ -36,7 +40,8 @@ def with_partials(text: str, path: PurePosixPath, read: ReadText, depth: int = 0
         place = PurePosixPath(posixpath.normpath(posixpath.join(path.parent, target)))
         partial = None if ".." in place.parts or place.is_absolute() else read(place)
         if partial is not None:
-            bodies[name] = with_partials(split_front_matter(partial).body, place, read, depth + 1).strip("\n")
+            whole = with_partials(split_front_matter(partial).body, place, read, depth + 1)
+            bodies[name] = _with_ids(whole).strip("\n")
     if not bodies:
         return text
     names = "|".join(map(re.escape, bodies))
@@ -53,3 +58,12 @@ def with_partials(text: str, path: PurePosixPath, read: ReadText, depth: int = 0
         return f"\n{told}\n"
 
     return shown.sub(body, text)
+
+
+def _with_ids(text: str) -> str:
+    """The partial with its anchors spelled out: the site numbers repeated headings file by file, not page by page."""
+    lines = text.split("\n")
+    for line, anchor in headings_of(text):
+        if not _GIVEN_ID.search(lines[line]):
+            lines[line] = f"{_CLOSING.sub('', lines[line])} {{#{anchor}}}"
+    return "\n".join(lines)

@@ -7,11 +7,12 @@ from typing import Final
 
 from markdown_it.token import Token
 
+from worker.sources.mdx import GAP
 from worker.sources.split import Block
 
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{1,30}")
 _DIAGRAMS: Final = ("mermaid",)
-_SPACES: Final = re.compile(" {2,}")
+_SPACES: Final = re.compile(f" *{GAP}[ {GAP}]*| {{2,}}")
 _TICKS: Final = re.compile(r"`{3,}")
 
 
@@ -34,7 +35,7 @@ def _inline(children: Sequence[Token], *, plain: bool) -> Iterator[str]:
             case "image":
                 yield "".join(_inline(child.children, plain=plain)) if child.children else child.content
             case _:  # text; empty for the marks of links and emphasis
-                yield child.content if plain else _SPACES.sub(" ", child.content)
+                yield child.content.replace(GAP, "") if plain else _SPACES.sub(" ", child.content)
 
 
 def blocks_of(tokens: Sequence[Token]) -> list[Block]:

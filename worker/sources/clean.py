@@ -15,7 +15,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # because they can hide words from a human reviewer that a language model reads. The joiners (200C, 200D) stay: emoji
 # and several scripts need them.
 _INVISIBLE: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
 )
 _LINE_END: Final = re.compile("\r\n?|[\u2028\u2029\x85]")
 _ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")

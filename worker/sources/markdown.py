@@ -99,6 +99,30 @@ def first_heading(markdown: str) -> str | None:
     return None
 
 
+def anchors_of(text: str) -> list[str]:
+    """The anchor of every heading of a page, in order. Takes scrubbed text without front matter."""
+    slugger = Slugger()
+    tokens = _PARSER.parse(plain_markdown(text))
+    return [_anchored(inline, slugger)[1] for opening, inline in pairwise(tokens) if opening.type == "heading_open"]
+
+
+def headings_of(text: str) -> list[tuple[int, str]]:
+    """The line on which each heading ends, and its anchor; nothing where MDX hides headings or makes other ones."""
+    ends = [
+        token.map[1] - (1 if token.markup.startswith("#") else 2)
+        for token in _PARSER.parse(text)
+        if token.type == "heading_open" and token.map
+    ]
+    anchors = anchors_of(text)
+    return list(zip(ends, anchors, strict=True)) if len(ends) == len(anchors) else []
+
+
+def _anchored(inline: Token, slugger: Slugger) -> tuple[str, str]:
+    """A heading's text, and its anchor: the explicit id, which is not counted, else the next slug of its text."""
+    slug_text, given = explicit_id(inline_text(inline, plain=True))
+    return " ".join(explicit_id(inline_text(inline))[0].split()), given or slugger.slug(slug_text)
+
+
 def _drafts(tokens: Sequence[Token], lines: Sequence[str]) -> list[_Draft]:
     """Cut the tokens at the headings of levels 1 to 3; every heading counts for the numbering of anchors."""
     slugger = Slugger()
@@ -111,10 +135,8 @@ def _drafts(tokens: Sequence[Token], lines: Sequence[str]) -> list[_Draft]:
             at += 1
             continue
         inline = tokens[at + 1]
-        slug_text, given = explicit_id(inline_text(inline, plain=True))
-        text = " ".join(explicit_id(inline_text(inline))[0].split())
+        text, anchor = _anchored(inline, slugger)
         level = int(token.tag[1])
-        anchor = given or slugger.slug(slug_text)
         if token.level == 0 and level <= _DEEPEST and not _is_indented(token, lines):
             above = tuple(heading for heading in drafts[-1].above if heading.level < level)
             drafts.append(_Draft((*above, _Heading(level, text, anchor))))

@@ -16,6 +16,8 @@ from worker.sources.clean import BLOCK_TAGS, INLINE_TAGS
 
 LONGEST_TAG: Final = 20_000
 """Characters of one JSX tag with its attributes."""
+GAP: Final = "\ufdd0"
+"""Where a tag stood in a heading: a space to readers, nothing to the site's slugs; `scrub` takes it out of any text."""
 _MOST_FAILED_TAGS: Final = 200  # after so many that do not end, "<" is a character: it keeps hostile text linear
 _LONGEST_CODE_SPAN: Final = 4_000
 _MARK: Final = re.compile(
@@ -37,8 +39,11 @@ _ESM: Final = re.compile(
 _ADMONITION: Final = re.compile(r"\s*(?P<kind>[A-Za-z][\w-]*)?\s*(?P<title>.*)")
 _ATTRIBUTES: Final = re.compile(r"\{[^{}]*\}\s*$")
 _LABEL: Final = {name: re.compile(rf"\s{name}=(?:\{{\s*)?(?:\"([^\"]*)\"|'([^']*)')") for name in ("label", "value")}
-_COMMENT_ID: Final = re.compile(r"\s*#([\w-]+)\s*")
+_COMMENT_ID: Final = re.compile(r"\s*#([^\s{}]+)(?:\s.*)?", re.DOTALL)
+_HEADING_START: Final = re.compile(r"[ \t>*+-]{0,40}+#{1,6}[ \t]")
+_LONGEST_HEADING: Final = 2_000
 _MDX_FENCE: Final = re.compile(r"(`{3,}|~{3,})mdx-code-block\b")
+_ESM_ENDS: Final = {"i": (";", "'", '"'), "e": (";", "}")}
 _MOST_ESM_LINES: Final = 500
 _MOST_ENDLESS_ESM: Final = 20  # after so many statements that do not end, one is taken to be a line
 
@@ -147,7 +152,7 @@ class _Scanner:
             self._out.append(opening)
             return start + len(opening)
         heading_id = _COMMENT_ID.fullmatch(self._text[start + len(opening) : end][:200])
-        if heading_id and opening == "{/*":
+        if heading_id and opening == "{/*" and self._in_heading(start):
             self._out.append(f"{{#{heading_id.group(1)}}}")
         return end + len(closing)
 
@@ -185,7 +190,7 @@ class _Scanner:
             depth += sum(line.count(mark) for mark in "{([") - sum(line.count(mark) for mark in "})]")
             at = min(line_end + 1, len(text))
             following = text[at : at + 1]
-            done = depth <= 0 and (text[start] == "i" or line.rstrip().endswith((";", "}")) or following in ("", "\n"))
+            done = depth <= 0 and (line.rstrip().endswith(_ESM_ENDS[text[start]]) or following in ("", "\n"))
             if done or at >= len(text):
                 self._esm_end = at
                 return at
@@ -210,8 +215,14 @@ class _Scanner:
         if name.group() == "TabItem" and not closing:
             self._out.append(self._tab_label(text[start:end], start))
         elif lowered not in INLINE_TAGS:
-            self._out.append(" ")
+            self._out.append(GAP if self._in_heading(start) else " ")
         return end
+
+    def _in_heading(self, start: int) -> bool:
+        """Whether this place is on the line of a heading."""
+        first = max(0, start - _LONGEST_HEADING)
+        line = self._text.rfind("\n", first, start) + 1
+        return (line > 0 or first == 0) and _HEADING_START.match(self._text, line, start) is not None
 
     def _is_markup(self, name: str, start: int) -> bool:
         """Whether this is a tag and not somebody's words, such as `Array<string>` or `<your name>`."""
