@@ -23,7 +23,8 @@ class Writer:
         self._clock = VirtualClock()
         self._next: list[Callable[[], None]] = []
         # Not every act in every seed: scans (drop, rename in, a request) mend what a lost event would leave behind.
-        weights = {self.put: 3, self.edit: 8, self.remove: 2, self.swing: 4, self.drop: 1, self.rename_in: 1, self.ask: 1}
+        rare = {self.drop: 1, self.rename_in: 1, self.ask: 1}
+        weights = {self.put: 3, self.edit: 8, self.remove: 2, self.swing: 4} | rare
         chosen = [act for act in weights if rng.random() < 0.5] or [self.edit]
         self._acts: list[Callable[[str], None]] = [act for act in chosen for _ in range(weights[act])]
 
