@@ -10,7 +10,8 @@ import pytest
 from pymongo.asynchronous.database import AsyncDatabase
 
 from worker.errors import FencedOff
-from worker.mongo.driver import Database
+from worker.mongo.driver import Database, Session
+from worker.mongo.fence import fence
 from worker.mongo.lease import TTL, MongoLease
 from worker.process import start_mark
 
@@ -135,3 +136,28 @@ async def test_of_many_racers_one_wins(database: Database, clock: HandClock) -> 
         assert won[0].epoch > epoch
         epoch = won[0].epoch
         await racers[0].release(won[0])
+
+
+async def test_a_transaction_left_open_does_not_delay_the_next_leader(
+    database: Database, other: Database, clock: HandClock
+) -> None:
+    """It has touched the lease, and its process is gone: it is aborted, not waited for; if not gone, it is fenced."""
+    first, second = MongoLease(database, clock), MongoLease(other, clock)
+    leadership = await first.acquire()
+    assert leadership is not None
+    open_now, go_on = asyncio.Event(), asyncio.Event()
+
+    async def body(session: Session) -> None:
+        await fence(database, leadership, session)
+        open_now.set()
+        await go_on.wait()
+
+    left_open = asyncio.create_task(database.transaction(body))
+    await open_now.wait()
+    assert await second.acquire() is None
+    clock.seconds += TTL
+    async with asyncio.timeout(30):  # a bound, below the minute after which a server gives such a transaction up
+        assert await second.acquire() is not None
+    go_on.set()
+    with pytest.raises(FencedOff):
+        await left_open

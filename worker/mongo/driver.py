@@ -5,12 +5,14 @@ catches anything. The two drivers differ in what must be awaited (`start_session
 here. Reads and writes are majority, writes journaled (faults.md: Jepsen on defaults).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, cast
 
 import pymongo
+from bson.binary import UUID_SUBTYPE, Binary
 from bson.codec_options import CodecOptions
 from bson.errors import BSONError
 from pymongo.errors import PyMongoError
@@ -66,6 +68,8 @@ class Database:
             read_preference=ReadPreference.PRIMARY,
         )
         self._driver: DriverName = driver
+        self._writing = asyncio.Lock()
+        self._writer: Session | None = None
         self.name = str(raw.name)
 
     @property
@@ -179,14 +183,40 @@ class Database:
         """Run the body in a transaction, again when it met another writer.
 
         Raises Conflict when it met one every time: nothing of it is stored then. The body may run several times.
+        Transactions queue for one session: its id is what `kill_session` needs when this process is gone.
         """
-        async with self.session() as session:
+        async with self._writing:
+            session = await self._open_writer()
             for _ in range(TRANSACTION_TRIES - 1):
                 try:
                     return await self._attempt(session, body)
                 except Conflict:
                     continue
             return await self._attempt(session, body)
+
+    async def writer(self) -> bytes:
+        """The id of the session of every transaction of this process."""
+        session = await self._open_writer()
+        return bytes(session.raw.session_id["id"])
+
+    async def kill_session(self, id_: bytes) -> None:
+        """Abort the transaction that this session has left open; raises KnowledgeError where the server cannot."""
+        await self.command({"killSessions": [{"id": Binary(id_, UUID_SUBTYPE)}]}, admin=True)
+
+    async def end(self) -> None:
+        """Give back what was opened here."""
+        if self._writer is not None:
+            with doing("ending a session"):
+                await self._writer.raw.end_session()
+            self._writer = None
+
+    async def _open_writer(self) -> Session:
+        if self._writer is None:
+            started = self._raw.client.start_session(causal_consistency=True)
+            if self._driver == "motor":
+                started = await started
+            self._writer = self._writer or Session(started)
+        return self._writer
 
     async def _attempt(self, session: Session, body: Callable[[Session], Awaitable[T]]) -> T:
         async def within(_raw_session: object) -> T:
@@ -222,13 +252,17 @@ async def connected(target: Target, driver: DriverName) -> AsyncGenerator[Databa
         from worker.mongo.motor_client import open_motor  # noqa: PLC0415 - only where motor is asked for
 
         client = open_motor(target, APP_NAME)
+        database = Database(client[target.database], driver)
         try:
-            yield Database(client[target.database], driver)
+            yield database
         finally:
+            await database.end()
             client.close()
     else:
         opened = open_client(target, APP_NAME)
+        database = Database(opened[target.database], driver)
         try:
-            yield Database(opened[target.database], driver)
+            yield database
         finally:
+            await database.end()
             await opened.close()

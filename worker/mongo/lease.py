@@ -5,16 +5,20 @@ own monotonic clock. A holder on this host whose process is gone is replaced at 
 not wait. Each takeover raises the epoch, and every later write of the former holder names an epoch that no row has.
 """
 
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any, Final
 
 from worker.clock import Clock
-from worker.errors import Conflict, FencedOff
+from worker.errors import Conflict, FencedOff, KnowledgeError
 from worker.model import Leadership
 from worker.mongo.driver import Database
 from worker.mongo.names import LEASE_ID, LEASES
+from worker.observe.log import log
 from worker.process import process_space, same_process, start_mark
+
+_logger = logging.getLogger(__name__)
 
 TTL: Final = 10.0
 """Seconds without a beat after which a holder is believed dead; it renews every three."""
@@ -36,6 +40,7 @@ class MongoLease:
         if not (row.get("holder") is None or _gone(row["holder"]) or self._silent(row)):
             return None
         unchanged = {"_id": LEASE_ID, "epoch": row["epoch"], "beat": row["beat"]}
+        await self._abort_transaction(row["holder"])
         return await self._take(unchanged, int(row["epoch"]) + 1)
 
     async def renew(self, leadership: Leadership) -> None:
@@ -59,18 +64,35 @@ class MongoLease:
 
     async def _insert(self) -> Leadership | None:
         try:
-            await self._database.insert(LEASES, {"_id": LEASE_ID, "epoch": 1, "beat": 0, "holder": _me()})
+            holder = _me(await self._database.writer())
+            await self._database.insert(LEASES, {"_id": LEASE_ID, "epoch": 1, "beat": 0, "holder": holder})
         except Conflict:  # another one inserted it in the same moment
             return None
         return Leadership(1)
 
     async def _take(self, unchanged: Mapping[str, Any], epoch: int) -> Leadership | None:
-        taken = {"$set": {"epoch": epoch, "beat": 0, "holder": _me()}}
+        taken = {"$set": {"epoch": epoch, "beat": 0, "holder": _me(await self._database.writer())}}
         try:
             matched = await self._database.update(LEASES, unchanged, taken)
         except Conflict:
             return None
         return Leadership(epoch) if matched else None
+
+    async def _abort_transaction(self, holder: Mapping[str, Any] | None) -> None:
+        """Abort the transaction that a holder killed in the middle of it has left open.
+
+        It has touched the lease, so taking the lease would wait for it: a minute on MongoDB, until the server gives it
+        up; on the embedded server for ever. Where sessions cannot be killed (Atlas' free and Flex tiers) it is that
+        minute.
+        """
+        session = holder.get("session") if holder is not None else None
+        if session is None:
+            return
+        try:
+            await self._database.kill_session(bytes(session))
+        except KnowledgeError as error:
+            words = f"{error}: a transaction that it has left open ends by itself within about a minute"
+            log(_logger, logging.WARNING, "session_not_killed", words)
 
     def _silent(self, row: Mapping[str, Any]) -> bool:
         """Whether the row has not changed for the whole TTL while this process watched it."""
@@ -81,9 +103,10 @@ class MongoLease:
         return now - self._seen[1] >= TTL
 
 
-def _me() -> dict[str, object]:
-    space = process_space()
-    return {"host": space.partition("/")[0], "space": space, "pid": os.getpid(), "started": start_mark(os.getpid())}
+def _me(session: bytes) -> dict[str, object]:
+    space, pid = process_space(), os.getpid()
+    host = space.partition("/")[0]
+    return {"host": host, "space": space, "pid": pid, "started": start_mark(pid), "session": session}
 
 
 def _gone(holder: Mapping[str, Any]) -> bool:

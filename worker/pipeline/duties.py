@@ -127,6 +127,7 @@ class Duties:
                 await self._around.clock.sleep(REQUESTS_EVERY)
                 continue
             result = await self._perform(request)
+            await self._around.probe.reached("performed")
             await self._finish(request, result)
 
     async def _finish(self, request: Request, result: Mapping[str, object]) -> None:
