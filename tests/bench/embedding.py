@@ -6,17 +6,19 @@ minute's worth is spent, when the limit alone decides.
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from random import Random
 from statistics import median
 from typing import Final
 
+from brain.knowledge.embedding import Embedded, EmbeddingClient, Purpose
 from brain.knowledge.embedding.local import LocalClient
 from brain.knowledge.embedding.openrouter import OpenRouterClient
-from brain.knowledge.pin import OPENAI_SMALL
+from brain.knowledge.pin import OPENAI_SMALL, Model
 from brain.knowledge.settings import load
-from brain.knowledge.tokens import counter_for
+from brain.knowledge.tokens import TokenCounter, counter_for
 from tests.bench.report import Options, Report, ratio_of_rounds
 from tests.bench.stage import InstantClient, sentence, server, stage, tricks
 from tests.support.processes import embedder as fake_embedder
@@ -29,7 +31,7 @@ _LATENCY: Final = 0.15
 _CAP: Final = 300_000  # tokens a minute
 _GROUP: Final = 64  # texts that one pump asks for together
 _PUMPS: Final = 3
-_WORDS: Final = 350
+_WORDS: Final = 90
 
 
 def measure(options: Options) -> Report:
@@ -46,37 +48,56 @@ async def _measure(*, quick: bool) -> Report:
     return report
 
 
+class Recording:
+    """A client that notes when each request is sent, and with how many tokens."""
+
+    def __init__(self, client: EmbeddingClient, tokens: TokenCounter) -> None:
+        self._client = client
+        self._tokens = tokens
+        self.sent: list[tuple[float, int]] = []
+
+    @property
+    def model(self) -> Model:
+        """The other client's model."""
+        return self._client.model
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose = "document") -> Embedded:
+        """Note and pass on."""
+        self.sent.append((time.monotonic(), sum(map(self._tokens.count, texts))))
+        return await self._client.embed(texts, purpose)
+
+    async def close(self) -> None:
+        """Close the other client."""
+        await self._client.close()
+
+
 async def _limit(report: Report, seconds: float) -> None:
     """Three askers that never stop, an endpoint 150 ms away, and a limit that is lower than both."""
     model = replace(OPENAI_SMALL, dimensions=64)  # narrow, so that making and reading the answers costs nothing
     rng = Random(2)  # noqa: S311 - sample text
     tokens = counter_for(model)
-    done: list[tuple[float, int]] = []
     burst = asyncio.Event()
     with fake_embedder(64) as fake:
         fake.script({"*": {"kind": "slow", "seconds": _LATENCY}})
-        client = OpenRouterClient(model, "bench", fake.url)
-        around = _around()
-        embedder = BatchingEmbedder(client, tokens, Limits(tokens_per_minute=_CAP), around)
+        client = Recording(OpenRouterClient(model, "bench", fake.url), tokens)
+        embedder = BatchingEmbedder(client, tokens, Limits(tokens_per_minute=_CAP), _around())
 
         async def ask() -> None:
             while True:
-                texts = [sentence(rng, _WORDS) + f" {rng.random()}" for _ in range(_GROUP)]
-                await embedder.embed(texts)
-                done.append((time.monotonic(), sum(map(tokens.count, texts))))
-                if sum(count for _, count in done) >= _CAP:
+                await embedder.embed([f"{sentence(rng, _WORDS)} {rng.random()}" for _ in range(_GROUP)])
+                if sum(count for _, count in client.sent) > _CAP:
                     burst.set()
 
         askers = [asyncio.create_task(ask()) for _ in range(_PUMPS)]
         await burst.wait()
-        spent = len(done)
+        spent = len(client.sent)
         await asyncio.sleep(seconds)
         for asker in askers:
             asker.cancel()
         await asyncio.gather(*askers, return_exceptions=True)
         await embedder.close()
         await client.close()
-    later = done[spent:]
+    later = client.sent[spent:]
     rate = sum(count for _, count in later[1:]) / (later[-1][0] - later[0][0]) * 60
     report.aim("tokens a minute ÷ the limit", rate / _CAP, "at least", 0.95)
     report.notes.append(f"limit {_CAP:,} tokens a minute, embedder over HTTP {_LATENCY * 1000:.0f} ms away")
