@@ -79,7 +79,7 @@ class MongoChangeStream:
             session.raw.advance_operation_time(position.at)
             opening = self._database.watch(self._pipeline(), max_await_time_ms=IDLE_MS, session=session.raw, **start)
             stream = await self._answer(stack.enter_async_context(opening))
-            at = position.at
+            at, former = position.at, position.token
             fragments = Fragments()
             while True:
                 # Sampled before the next answer, and still only the upper bound of the place it leads to.
@@ -88,7 +88,10 @@ class MongoChangeStream:
                 token = stream.resume_token
                 if token is not None and not fragments.open:
                     at = max(at, _place(event, token, before))
-                    yield StreamItem(self._meaning(event), Position(at, token), max(0.0, before.time - at.time))
+                    # Idle twice at the same place is its end, on a server that writes nothing while nothing happens.
+                    behind = 0.0 if event is None and token == former else max(0.0, before.time - at.time)
+                    former = token
+                    yield StreamItem(self._meaning(event), Position(at, token), behind)
                 if event is not None and event.get("operationType") == "invalidate":
                     return  # its token is the place from which `start_after` opens the next stream
 
