@@ -5,8 +5,10 @@ taken in. The position that is *stored* is another one: the watermark's, before 
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
+
+from bson import Timestamp
 
 from worker.backoff import Backoff
 from worker.errors import HistoryLost, Retryable
@@ -19,6 +21,10 @@ _logger = logging.getLogger(__name__)
 
 _BASE: Final = 0.5  # seconds; Debezium waits 1 s doubling to 120 s, a worker that promises one second starts sooner
 _CAP: Final = 60.0
+
+
+Lost = Callable[[Timestamp, Timestamp, Sequence[str]], None]
+"""What lies between these times is lost, and these sources are about to be scanned."""
 
 
 class Inlet(Protocol):
@@ -38,9 +44,17 @@ class Inlet(Protocol):
 
 
 class Tail:
-    """Follows the stream for ever, from a position on."""
+    """Follows the stream for ever, from a position on; `lost` is told of each gap, before its scans are noted."""
 
-    def __init__(self, stream: ChangeStream, sources: Sequence[str], inlet: Inlet, around: Around) -> None:
+    def __init__(
+        self,
+        stream: ChangeStream,
+        sources: Sequence[str],
+        inlet: Inlet,
+        around: Around,
+        lost: Lost = lambda _since, _until, _sources: None,
+    ) -> None:
+        self._lost = lost
         self._stream = stream
         self._sources = sources
         self._inlet = inlet
@@ -63,7 +77,7 @@ class Tail:
                 except HistoryLost as error:
                     log(_logger, logging.ERROR, "history_lost", f"{error}: every source is scanned again")
                     self._around.meter.reopened("history_lost")
-                    position = await self._start_over()
+                    position = await self._start_over(position)
                 except Retryable as error:
                     self._around.meter.reopened(type(error).__name__)
                     self._around.health.pause("stream", str(error))
@@ -90,12 +104,13 @@ class Tail:
                     self._around.meter.ignored(operation)
                 self._inlet.passed(item.position)
 
-    async def _start_over(self) -> Position:
+    async def _start_over(self, lost: Position) -> Position:
         """The history is gone: begin at the present and scan everything, so that what was missed is found.
 
         The position is taken before the scans are noted, and those before anything is stored from it.
         """
         now = await self._around.persist("stream", self._stream.now)
+        self._lost(lost.at, now, self._sources)
         await self._rescan(self._sources, "history_lost")
         position = Position(now)
         self._inlet.passed(position)

@@ -22,6 +22,7 @@ from worker.pipeline.desk import Desk
 from worker.pipeline.diff import Target
 from worker.pipeline.duties import Duties, Papers
 from worker.pipeline.embed import EmbedStep
+from worker.pipeline.gap import GapReport
 from worker.pipeline.intake import Tail
 from worker.pipeline.publish import Publisher
 from worker.pipeline.runner import Runner, Steps
@@ -96,6 +97,7 @@ class Leader:
         self._told = watch
         self._said_at = around.clock.monotonic()
         self._coalescer = Coalescer(around.clock, terms.window, CAPACITY)
+        self._gap = GapReport(around.clock)
         self._book = ScanBook(world.papers.checkpoints, shapes(terms), leadership)
 
     async def serve(self, stop: asyncio.Event) -> None:
@@ -107,7 +109,7 @@ class Leader:
         # Not before the scans to do are known: else it would look ready for a moment.
         self._around.health.role("leader")
         desk, duties = self._desk(position)
-        tail = Tail(self._world.stream, list(self._terms.sources), desk, self._around)
+        tail = Tail(self._world.stream, list(self._terms.sources), desk, self._around, self._gap.began)
         async with asyncio.TaskGroup() as group:
             finders = _start(
                 group,
@@ -200,7 +202,7 @@ class Leader:
             publisher=Publisher(papers.store, self._leadership, around.meter),
             undertaker=Undertaker(papers.letters, self._leadership, around),
         )
-        runner = Runner(steps, papers.store, around)
+        runner = Runner(steps, papers.store, around, self._gap.settled)
         pumps = [runner.pump() for _ in range(PUMPS)] + [runner.pump(urgent_only=True)]
         return _start(group, duties.keep_checkpoint(), duties.keep_lease(), *pumps)
 
@@ -224,6 +226,7 @@ class Leader:
             self._around.health.scans_pending(self._book.urgent)
             words = f"{scan.source}: {scan.seen} documents looked at ({scan.reason})"
             log(_logger, logging.INFO, "scan_done", words, source=scan.source, reason=scan.reason, seen=scan.seen)
+            self._gap.scanned(scan)
 
     def _tell(self, scan: Scan) -> None:
         """Say how far a scan is: to whoever watches each time, to the log now and then."""

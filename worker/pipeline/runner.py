@@ -4,7 +4,7 @@ It is the only place that knows the order of the steps. What the database or the
 for as long as it takes, with the work in hand, so that nothing is lost and intake fills up to its bound and waits.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,9 +39,19 @@ class Steps:
 
 
 class Runner:
-    """Pumps work through the steps; several pumps may run beside each other."""
+    """Pumps work through the steps; several pumps may run beside each other.
 
-    def __init__(self, steps: Steps, store: KnowledgeStore, around: Around) -> None:
+    `scanned` is told the outcome of each document that a scan asked for.
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        store: KnowledgeStore,
+        around: Around,
+        scanned: Callable[[Outcome], None] = lambda _outcome: None,
+    ) -> None:
+        self._scanned = scanned
         self._steps = steps
         self._store = store
         self._around = around
@@ -130,6 +140,8 @@ class Runner:
             committed = next((r.change.wall for r in work.received if r.change.wall is not None), None)
             lag = None if committed is None else max(0.0, (now - committed).total_seconds())
             self._around.meter.settled(work.key.source, outcomes[work.key], lag)
+            if any(received.change.origin == "scan" for received in work.received):
+                self._scanned(outcomes[work.key])
 
 
 def _groups(deltas: Sequence[Delta]) -> Iterator[Sequence[Delta]]:
