@@ -15,7 +15,7 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import Final, Self, cast
 
@@ -223,9 +223,28 @@ def _verdict(task: asyncio.Task[None], *, died: bool) -> int:
     name = task.get_name()
     error = None if task.cancelled() else task.exception()
     if error is not None:
-        log(_logger, logging.CRITICAL, "task_died", f"{name} died, and the worker with it", task=name, error=error)
+        _mourn(name, error)
         return code_of(error)
     if died:
         log(_logger, logging.CRITICAL, "task_ended", f"{name} ended, and the worker with it", task=name)
         return EXIT_BUG
     return EXIT_OK
+
+
+def _mourn(name: str, error: BaseException) -> None:
+    """Log what ended a task: what was foreseen in its own words, a bug with its traceback."""
+    leaves = list(_leaves(error))
+    for leaf in leaves:
+        if isinstance(leaf, KnowledgeError):
+            kind = type(leaf).__name__
+            log(_logger, logging.CRITICAL, "ended", f"{kind}: {leaf}", task=name, kind=kind)
+    if not all(isinstance(leaf, KnowledgeError) for leaf in leaves):
+        log(_logger, logging.CRITICAL, "task_died", f"{name} died, and the worker with it", task=name, error=error)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

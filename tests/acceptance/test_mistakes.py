@@ -1,11 +1,14 @@
 """Every mistake an operator can make ends with its exit code and a sentence that helps."""
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.processes import command, environment
+from tests.support.processes import command, environment, free_port
+from worker.mongo.ping import answers
 
 pytestmark = pytest.mark.slow
 
@@ -97,3 +100,27 @@ def test_docs_sync_mistakes(tmp_path: Path, mongo_uri: str, database_name: str) 
     assert (done.code, done.value["added"], list(done.value["problems"])) == (1, ["guide/one.md"], ["bad.md"])
     again = command("docs-sync", str(tree), "--allow", "**", "--json", env=env).value
     assert (again["added"], again["changed"], again["kept"]) == ([], [], 1)
+
+
+def test_a_standalone_server(tmp_path: Path) -> None:
+    """A server without change streams: 78, naming what to do."""
+    program = Path(sys.executable).parent / "secantusd-py"
+    (tmp_path / "empty.toml").touch()
+    port = free_port()
+    flags = ["--storage-path", ":memory:", "--standalone", "--host", "127.0.0.1", "--port", str(port)]
+    with subprocess.Popen(
+        [str(program), "--config", str(tmp_path / "empty.toml"), *flags],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as server:
+        try:
+            uri = f"mongodb://127.0.0.1:{port}/"
+            assert answers(uri, 30)
+            for name in ("check-config", "run", "backfill"):
+                done = command(name, env=environment(ATLAS_URI=uri, OPENROUTER_API_KEY="k", WORKER_METRICS_PORT="0"))
+                assert done.code == 78, done.err
+                assert "replica set" in done.err
+                assert "Traceback" not in done.err
+        finally:
+            server.terminate()
