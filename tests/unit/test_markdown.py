@@ -62,7 +62,13 @@ def test_fences_keep_every_character() -> None:
     ("markdown", "text"),
     [
         ('See [the guide](./a.md) and ![a board](b.png "t").', "See the guide and a board."),
-        ("[ref][x] <https://a.example>\n\n[x]: /y", "ref https://a.example"),
+        ("[ref][x] <https://a.example>\n\n[x]: /y", "ref (/y) https://a.example"),
+        (
+            "[a](/docs/a#b) [b](/img/b.png) [c](./c) [d](//d.example/x) [e](#e) [`f`](/f)",
+            "a (/docs/a#b) b c d e `f` (/f)",
+        ),
+        ("| [a](/docs/a) |\n|---|\n| x |", "| a (/docs/a) |\n| --- |\n| x |"),
+        ("text {/* #no-id */} end", "text end"),
         ("**bold** _it_ ~~x~~ `code` &amp; \\*", "bold it ~~x~~ `code` & *"),
         ("soft\nwrap  \nhard", "soft wrap\nhard"),
         ("- a\n  - b\n\n    c\n- d", "- a\n  - b\n    c\n- d"),

@@ -75,6 +75,32 @@ def test_a_row_written_by_hand() -> None:
     assert part.metadata.url is None
 
 
+def test_a_summary_stands_at_the_top() -> None:
+    """The front matter's description is told once, before the text or where there is none before the first heading."""
+    page = {**PAGE, "frontMatter": {"description": "Where to ride."}}
+    first, second, *_ = Docs().shape(page, words()).parts
+    assert (first.name, second.name) == ("(top)", "usage")
+    assert first.text.startswith("Spots\n\nWhere to ride.\n\nMany words")
+    bare, *_ = Docs().shape({**page, "markdown": f"## Usage\n\n{LONG}"}, words()).parts
+    assert (bare.name, bare.text, bare.metadata.url) == ("(top)", "Spots\n\nWhere to ride.", "/docs/spots")
+    again = {**page, "markdown": f"Where to ride. {LONG}"}
+    assert Docs().shape(again, words()).parts[0].text.count("Where to ride.") == 1
+
+
+def test_text_before_and_after_the_title_has_two_names() -> None:
+    """Both stand under the title alone, and neither may overwrite the other; marks of code in a title do not matter."""
+    parts = Docs().shape({**PAGE, "title": "spots", "markdown": f"{LONG}\n\n# `Spots`\n\n{LONG} Two."}, words()).parts
+    assert [part.name for part in parts] == ["(top)", "(top)~again2"]
+    assert all(part.text.startswith("spots\n\nMany") for part in parts)
+
+
+def test_diagrams_are_left_out_and_counted() -> None:
+    """The source of a diagram is no text; that there was one is told."""
+    shaped = Docs().shape({**PAGE, "markdown": "Text.\n\n```mermaid\ngraph TD; A-->B\n```\n"}, words())
+    assert [part.text for part in shaped.parts] == ["Spots\n\nText."]
+    assert shaped.oddities == ("diagram",)
+
+
 @pytest.mark.parametrize(
     ("url", "expected"),
     [

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Final
 
+from worker.docs_sync.links import from_root
 from worker.sources.front_matter import split_front_matter
 from worker.sources.markdown import headings_of
 from worker.sources.mdx import fences_of
@@ -41,7 +42,7 @@ def with_partials(text: str, path: PurePosixPath, read: ReadText, depth: int = 0
         partial = None if ".." in place.parts or place.is_absolute() else read(place)
         if partial is not None:
             whole = with_partials(split_front_matter(partial).body, place, read, depth + 1)
-            bodies[name] = _with_ids(whole).strip("\n")
+            bodies[name] = from_root(_with_ids(whole), place.parent).strip("\n")
     if not bodies:
         return text
     names = "|".join(map(re.escape, bodies))

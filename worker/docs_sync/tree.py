@@ -13,6 +13,7 @@ from typing import Final
 
 from wcmatch import glob
 
+from worker.docs_sync.links import with_site_links
 from worker.docs_sync.page import DocsPage, UnreadablePage, page_of
 from worker.docs_sync.partials import with_partials
 from worker.errors import ConfigurationFault
@@ -67,7 +68,7 @@ def read_tree(root: Path, allow: Sequence[str], site: str, base_url: str) -> Tre
             pages.append(page_of(site, found, text, base_url))
         except UnreadablePage as error:
             skipped.append(Skipped(str(found), error.reason, problem=True))
-    return Tree(tuple(pages), tuple(skipped), dict(sorted(folders.items())))
+    return Tree(with_site_links(pages, base_url), tuple(skipped), dict(sorted(folders.items())))
 
 
 def is_allowed(path: PurePosixPath, allow: Sequence[str]) -> bool:

@@ -1,4 +1,8 @@
-"""Markdown tokens as blocks of readable text: links are their text, images their alternative text, lists keep marks."""
+"""Markdown tokens as blocks of readable text: images are their alternative text, lists keep their marks.
+
+A link is its text, and behind it its place when that is a path of the site: "the guide (/docs/guide)". docs-sync has
+resolved those; relative ones lead nowhere known, and addresses elsewhere are not ours to recommend.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,17 +17,23 @@ from worker.sources.split import Block
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{1,30}")
 _DIAGRAMS: Final = ("mermaid",)
 _SPACES: Final = re.compile(f" *{GAP}[ {GAP}]*| {{2,}}")
+_SITE_PATH: Final = re.compile(r"/(?!/)[^\s()]{0,500}")
+_FILE: Final = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 _TICKS: Final = re.compile(r"`{3,}")
 
 
-def inline_text(token: Token, *, plain: bool = False) -> str:
-    """The text of an inline token; `plain` leaves out the marks around code and keeps line breaks, as slugs want it."""
+def inline_text(token: Token, *, plain: bool = False, links: bool = False) -> str:
+    """The text of an inline token; `plain` leaves out the marks around code and keeps line breaks, as slugs want it.
+
+    `links` tells the site's paths behind the words that link to them.
+    """
     if not token.children:
         return token.content
-    return "".join(_inline(token.children, plain=plain)).strip()
+    return "".join(_inline(token.children, plain=plain, links=links)).strip()
 
 
-def _inline(children: Sequence[Token], *, plain: bool) -> Iterator[str]:
+def _inline(children: Sequence[Token], *, plain: bool, links: bool = False) -> Iterator[str]:
+    place = ""
     for child in children:
         match child.type:
             case "code_inline":
@@ -34,8 +44,19 @@ def _inline(children: Sequence[Token], *, plain: bool) -> Iterator[str]:
                 yield "\n"
             case "image":
                 yield "".join(_inline(child.children, plain=plain)) if child.children else child.content
+            case "link_open" if links:
+                place = _site_path(child.attrs.get("href"))
+            case "link_close":
+                yield f" ({place})" if place else ""
+                place = ""
             case _:  # text; empty for the marks of links and emphasis
                 yield child.content.replace(GAP, "") if plain else _SPACES.sub(" ", child.content)
+
+
+def _site_path(href: object) -> str:
+    """The target of a link when it is a page of the site, else ''."""
+    known = isinstance(href, str) and _SITE_PATH.fullmatch(href) and not _FILE.search(href.partition("#")[0])
+    return str(href) if known else ""
 
 
 def blocks_of(tokens: Sequence[Token]) -> list[Block]:
@@ -59,7 +80,7 @@ class _Renderer:
                 break
             match token.type:
                 case "inline":
-                    blocks += _paragraph(inline_text(token))
+                    blocks += _paragraph(inline_text(token, links=True))
                 case "heading_open":
                     text = inline_text(self._tokens[self._at])
                     self._at += 2
@@ -107,7 +128,7 @@ class _Renderer:
                 case "tr_open":
                     rows.append([])
                 case "inline":
-                    rows[-1].append(" ".join(inline_text(token).split()))
+                    rows[-1].append(" ".join(inline_text(token, links=True).split()))
                 case "thead_close":
                     head = len(rows)
                 case _:
@@ -123,12 +144,21 @@ def _paragraph(text: str) -> list[Block]:
     return [Block(text)] if text.strip() else []
 
 
+def is_diagram(token: Token) -> bool:
+    """Whether this is the source of a diagram."""
+    return token.type == "fence" and _language(token).lower() in _DIAGRAMS
+
+
+def _language(token: Token) -> str:
+    match = _LANGUAGE.match(token.info.strip())
+    return match.group() if match else ""
+
+
 def _fence(token: Token) -> list[Block]:
     """Code with its language; a diagram's source is no text."""
-    match = _LANGUAGE.match(token.info.strip())
-    language = match.group() if match else ""
+    language = _language(token)
     code = token.content.rstrip("\n")
-    if language.lower() in _DIAGRAMS or not code.strip():
+    if is_diagram(token) or not code.strip():
         return []
     ticks = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(code))])
     return [Block(code, opener=f"{ticks}{language}\n", closer=f"\n{ticks}")]

@@ -1,7 +1,7 @@
 """Documentation pages: one chunk a section, the page title and the heading path on its first line."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast
 from urllib.parse import quote
 
@@ -9,10 +9,11 @@ from brain.knowledge.chunk import Metadata
 from worker.model import DocKey, Document, Part, Shaped
 from worker.sources.clean import scrub
 from worker.sources.front_matter import is_set, split_front_matter
-from worker.sources.markdown import TOP, read_page
+from worker.sources.markdown import TOP, Section, read_page
 from worker.sources.odd import Fields
 from worker.sources.parts import at_most, named, short_title, texts_of
 from worker.sources.source import Setting
+from worker.sources.split import Block
 
 _LONGEST_HEADING: Final = 300  # characters of a heading in the metadata
 _SPLIT_MARK: Final = "~"  # "usage/options~2": no anchor holds it, while "options-2" may be the third "Options"
@@ -23,7 +24,7 @@ class Docs:
     """The docs collection: `title`, `markdown`, `url`, `frontMatter`; a row written by hand may lack any of them."""
 
     collection: str = "docs"
-    chunker_version: int = 1
+    chunker_version: int = 2
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""
@@ -42,6 +43,8 @@ class Docs:
         page = read_page(front.body, title or None, setting)
         if page.too_deep:
             fields.note("too_deep")
+        if page.diagrams:
+            fields.note("diagram")
         if not page.sections:
             return Shaped(oddities=fields.oddities)
         title = title or page.heading or ""
@@ -50,14 +53,24 @@ class Docs:
             title = fields.line("path") or "A page"
         url = _page_url(fields.raw("url"))
         parts: list[Part] = []
-        for section in page.sections:
+        for section in _described(page.sections, Fields(values, set()).text("description")):
             head = " > ".join(dict.fromkeys([title, *section.path]))
             link = f"{url}#{quote(section.anchor, safe='')}" if url and section.anchor else url
             path = [heading[:_LONGEST_HEADING] for heading in section.path]
             metadata = short_title(Metadata("doc", title, None, link, {"headingPath": path}), fields)
             texts = texts_of(head, section.blocks, setting, fields)
-            parts += named(section.name if section.path else TOP, texts, metadata, _SPLIT_MARK)
+            parts += named(section.name, texts, metadata, _SPLIT_MARK)
         return Shaped(at_most(parts), oddities=fields.oddities)
+
+
+def _described(sections: Sequence[Section], description: str) -> Sequence[Section]:
+    """The sections with the page's own summary at the top, unless its text starts with the same words."""
+    first = sections[0]
+    if not description or any(block.text.startswith(description) for block in first.blocks[:1]):
+        return sections
+    if first.path:
+        return (Section(TOP, blocks=(Block(description),)), *sections)
+    return (replace(first, blocks=(Block(description), *first.blocks)), *sections[1:])
 
 
 def _page_url(value: object) -> str | None:

@@ -15,7 +15,7 @@ from markdown_it.token import Token
 
 from worker.errors import UnreadableDocument
 from worker.sources.anchors import Slugger, explicit_id
-from worker.sources.blocks import blocks_of, inline_text
+from worker.sources.blocks import blocks_of, inline_text, is_diagram
 from worker.sources.clean import scrub
 from worker.sources.mdx import plain_markdown
 from worker.sources.source import Setting
@@ -48,11 +48,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page in sections; `heading` is its first level-1 heading; `too_deep`: what is nested deeper was not read."""
+    """A page in sections; `heading` is its first level-1 heading.
+
+    `too_deep`: something is nested deeper than is read; `diagrams`: there were some, and they were left out.
+    """
 
     heading: str | None
     sections: tuple[Section, ...]
     too_deep: bool = False
+    diagrams: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +87,12 @@ def read_page(markdown: str, title: str | None, setting: Setting) -> Page:
     tokens = _PARSER.parse(source)
     drafts = _drafts(tokens, source.split("\n"))
     first = next((heading for draft in drafts for heading in draft.above[-1:] if heading.level == 1), None)
-    titled = first if first is not None and title in (None, "", first.text) else None
+    titled = first if first is not None and (not title or _bare(title) == _bare(first.text)) else None
     sections = [_section(draft, titled) for draft in drafts]
     heading = first.text if first else None
     joined = _joined(sections, drafts, title or heading or "", setting)
-    return Page(heading, tuple(_unique(joined)), any(token.level >= MOST_NESTED - 1 for token in tokens))
+    deep = any(token.level >= MOST_NESTED - 1 for token in tokens)
+    return Page(heading, tuple(_unique(joined)), deep, any(map(is_diagram, tokens)))
 
 
 def first_heading(markdown: str) -> str | None:
@@ -196,6 +201,11 @@ def _cost(section: Section, setting: Setting) -> int:
     if len(text) > setting.limit * _MOST_CHARACTERS_A_TOKEN:
         return setting.limit
     return tokens_of(text, setting)
+
+
+def _bare(text: str) -> str:
+    """A title without the marks around code: front matter and heading may differ in them."""
+    return text.replace("`", "").casefold()
 
 
 def _short(name: str) -> str:

@@ -30,6 +30,7 @@ Oddity = Literal[
     "no_title",  # a document without a name
     "long_title",  # a title that was shortened where it is repeated on every part
     "long_word",  # a word that was broken into lines
+    "diagram",  # the source of a diagram, which is no text
 ]
 ODDITIES: Final[tuple[str, ...]] = get_args(Oddity)
 
@@ -160,8 +161,6 @@ class Fields:
         return self._nothing("wrong_type")
 
     def _nested(self, value: Mapping[str, object] | Sequence[object], depth: int) -> str:
-        if depth >= MOST_DEPTH:
-            return self._nothing("too_deep")
         if depth >= MOST_DEPTH:
             return self._nothing("too_deep")
         if isinstance(value, Mapping):
