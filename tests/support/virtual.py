@@ -33,7 +33,7 @@ class _Jump:
     def select(self, timeout: float | None) -> list[object]:
         if timeout is None:
             raise Deadlock(self._loop.waiting())
-        self._loop.now += timeout
+        self._loop.pass_time(timeout)
         return []
 
 
@@ -44,12 +44,23 @@ class VirtualLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.now = START
         self._selector = _Jump(self)
+        self._scheduled: list[asyncio.TimerHandle]
+        self._clock_resolution: float
         self.unhandled: list[str] = []
         self.set_exception_handler(self._note)
 
     def time(self) -> float:
         """The virtual time, in seconds."""
         return self.now
+
+    def pass_time(self, seconds: float) -> None:
+        """Move on, and to the next timer where that is so near that asyncio calls it now.
+
+        Else who waits for a moment would be woken a billionth of a second before it, again and again, for ever.
+        """
+        self.now += seconds
+        if self._scheduled and self._scheduled[0].when() - self.now < self._clock_resolution:
+            self.now = max(self.now, self._scheduled[0].when())
 
     def waiting(self) -> str:
         """What every task that is not done waits in."""
