@@ -1,8 +1,10 @@
 """The worker's own settings, beside those it shares with the brain."""
 
 import ipaddress
+import os
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -51,6 +53,30 @@ def _host(host: str) -> str:
     return host
 
 
+def _path(raw: object) -> object:
+    """A folder's path; `~` is the user's home."""
+    if isinstance(raw, str):
+        if not raw.strip() or not raw.isprintable():
+            message = "it is empty or holds characters that no path has"
+            raise ValueError(message)
+        return Path(raw.strip()).expanduser()
+    return raw
+
+
+def _site(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,63}", name):
+        message = "it is no such name"
+        raise ValueError(message)
+    return name
+
+
+def _base(url: str) -> str:
+    if not re.fullmatch(r"/(?!/)[^\s?#\\]{0,200}", url):
+        message = "it is no path of a site"
+        raise ValueError(message)
+    return url
+
+
 class WorkerSettings(KnowledgeSettings):
     """Everything `trickbook-worker` reads. Units are in the names; None means unlimited."""
 
@@ -88,6 +114,18 @@ class WorkerSettings(KnowledgeSettings):
     docs_allow: Annotated[tuple[str, ...], BeforeValidator(_items), AfterValidator(_globs)] = Field(
         (), validation_alias="WORKER_DOCS_ALLOW", description="globs of documentation files, with commas between"
     )
+    docs_path: Annotated[Path, BeforeValidator(_path)] | None = Field(
+        None, validation_alias="WORKER_DOCS_PATH", description="the folder that holds the documentation's pages"
+    )
+    docs_site: Annotated[str, AfterValidator(_site)] = Field(
+        "docs", validation_alias="WORKER_DOCS_SITE", description="a name of letters, digits, dots and hyphens"
+    )
+    docs_base_url: Annotated[str, AfterValidator(_base)] = Field(
+        "/docs", validation_alias="WORKER_DOCS_BASE_URL", description="the path of the site's pages, such as /docs"
+    )
+    docs_minutes: Annotated[float, Field(ge=0.01, le=10_080, allow_inf_nan=False)] = Field(
+        10.0, validation_alias="WORKER_DOCS_MINUTES", description="a number of minutes from 0.01 to 10080"
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", validation_alias="WORKER_LOG_LEVEL", description="DEBUG, INFO, WARNING or ERROR"
     )
@@ -100,6 +138,12 @@ class WorkerSettings(KnowledgeSettings):
         if self.embedding_provider == "openrouter":
             for mistake in self.missing("OPENROUTER_API_KEY", environ=environ):
                 yield Mistake(("OPENROUTER_API_KEY", "EMBEDDING_PROVIDER"), mistake.sentence)
+        if self.docs_path is not None and not self.docs_allow:
+            yield Mistake(
+                ("WORKER_DOCS_PATH", "WORKER_DOCS_ALLOW"),
+                "WORKER_DOCS_PATH is set and WORKER_DOCS_ALLOW is not: name the pages that riders may read (`**` is"
+                " every page), or remove WORKER_DOCS_PATH.",
+            )
 
 
 class KeylessSettings(WorkerSettings):
@@ -113,10 +157,25 @@ class KeylessSettings(WorkerSettings):
 
 
 def warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """What is allowed and probably not meant; `check-config` and the start of `run` say it.
+    """What is allowed and probably not meant; `check-config` and the start of `run` say it."""
+    return (*_docs_warnings(settings, environ), *_pm2_warnings(settings, environ))
 
-    PM2 hands its options to the child as variables of the same name; `pm_id` says that PM2 is there (faults.md K4).
-    """
+
+def _docs_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> Iterator[str]:
+    path = settings.docs_path
+    if path is None:
+        for name in ("WORKER_DOCS_SITE", "WORKER_DOCS_BASE_URL", "WORKER_DOCS_MINUTES"):
+            if environ.get(name):
+                yield f"{name} does nothing without WORKER_DOCS_PATH: set that too, or remove it."
+        return
+    if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a parent may not be read
+        yield f"WORKER_DOCS_PATH: {path} is no folder that can be read; the docs stay as they are until it is one."
+    if "docs" not in settings.sources:
+        yield "WORKER_DOCS_PATH fills the collection docs, which WORKER_SOURCES leaves out: nobody will find the pages."
+
+
+def _pm2_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """PM2 hands its options to the child as variables of the same name; `pm_id` tells that it runs (faults.md K4)."""
     if "pm_id" not in environ:
         return ()
     timeout = environ.get("kill_timeout", "")

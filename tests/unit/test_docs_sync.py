@@ -267,12 +267,27 @@ async def test_pruning_too_much_is_refused(tmp_path: Path) -> None:
     assert not report.removed
 
 
-def test_a_few_removals_are_always_possible(tmp_path: Path) -> None:
-    """Five of six pages may go: small sites would otherwise never be pruned."""
-    write(tmp_path, a_dot_md="a")
-    stored = {f"{name}.md": "h" for name in "abcdef"}
-    plan = plan_sync(read_tree(tmp_path, ("**",), "docs", "/docs"), stored, "docs", prune=True)
-    assert len(plan.remove) == 5
+@pytest.mark.parametrize(
+    ("stored", "gone", "refused"),
+    [
+        (1, 1, True),
+        (2, 1, False),
+        (3, 1, False),
+        (3, 2, True),
+        (6, 2, False),
+        (6, 3, True),
+        (12, 5, False),
+        (12, 6, True),
+    ],
+)
+def test_small_sites(tmp_path: Path, stored: int, gone: int, *, refused: bool) -> None:
+    """One page may always go while others stay, a few while more than half stays: half a tree is a broken checkout."""
+    for number in range(gone, stored):
+        write(tmp_path, **{f"p{number}_dot_md": "x"})
+    rows = {f"p{number}.md": "h" for number in range(stored)}
+    plan = plan_sync(read_tree(tmp_path, ("**",), "docs", "/docs"), rows, "docs", prune=True)
+    assert (plan.refused is not None) is refused
+    assert len(plan.remove) == (0 if refused else gone)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -15,9 +15,11 @@ from worker.clock import SystemClock
 from worker.commands.greeting import greet
 from worker.commands.where import Where
 from worker.config import PREFIX, WorkerSettings, warnings
+from worker.docs_sync.schedule import Schedule, keep_docs
 from worker.errors import ConfigurationFault
 from worker.lifecycle import Notifier, Stop, beat, supervise
 from worker.model import Leadership
+from worker.mongo.docs import MongoDocs
 from worker.observe.health import HealthBoard, Heartbeat
 from worker.observe.http import StatusServer
 from worker.observe.log import configure, log
@@ -102,8 +104,13 @@ async def _serve(connection: Connection, around: Around, stop: Stop, start: Star
 
 async def _lead(app: App, leadership: Leadership, stop: asyncio.Event) -> None:
     log(_logger, logging.INFO, "leading", "this process leads", epoch=leadership.epoch)
+    schedule = Schedule.of(app.settings)
     try:
-        await app.leader(leadership).serve(stop)
+        async with asyncio.TaskGroup() as group:
+            docs = group.create_task(keep_docs(schedule, MongoDocs(app.database), app.clock)) if schedule else None
+            await app.leader(leadership).serve(stop)
+            if docs:
+                docs.cancel()
     finally:
         await app.release(leadership)
     log(_logger, logging.INFO, "drained", "everything in hand has its outcome; the checkpoint is stored")

@@ -10,7 +10,7 @@ from worker.docs_sync.tree import Tree
 LARGEST_PRUNE_SHARE: Final = 0.3
 """The share of a site's stored pages that one run may remove; more looks like a wrong folder or a wrong allow-list."""
 SMALLEST_PRUNE_BOUND: Final = 5
-"""Pages that one run may always remove, however few are stored."""
+"""Pages that one run may remove from a small site, as long as more than half of it stays; one page always may go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ def _refusal(gone: int, stored: int, *, empty: bool) -> str | None:
     """Why so many removals are refused, or None."""
     if empty:
         return "no page was found: this looks like a wrong folder or a wrong allow-list"
-    if gone > max(SMALLEST_PRUNE_BOUND, stored * LARGEST_PRUNE_SHARE):
+    bound = max(1, min(SMALLEST_PRUNE_BOUND, (stored - 1) // 2), stored * LARGEST_PRUNE_SHARE)
+    if gone > bound:
         return f"{gone} of {stored} stored pages would go: this looks like a wrong folder or a wrong allow-list"
     return None
