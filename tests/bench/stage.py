@@ -18,7 +18,7 @@ from pymongo import AsyncMongoClient
 from brain.knowledge.chunk import Vector
 from brain.knowledge.connect import Row, Target
 from brain.knowledge.embedding import Embedded, EmbeddingClient, Purpose, Usage
-from brain.knowledge.pin import OPENAI_SMALL, Model
+from brain.knowledge.pin import MINILM, OPENAI_SMALL, Model
 from brain.knowledge.settings import load
 from brain.knowledge.tokens import counter_for
 from worker.app import App, Connection, close, compose, quiet_surroundings
@@ -179,6 +179,7 @@ async def stage(
         "ATLAS_URI": uri,
         "ATLAS_DB": name,
         "OPENROUTER_API_KEY": "unused",
+        "EMBEDDING_PROVIDER": "local" if client.model == MINILM else "openrouter",
         "EMBEDDING_MODEL": client.model.name,
         "EMBEDDING_DIMENSIONS": str(client.model.dimensions),
         "WORKER_SOURCES": sources,

@@ -28,7 +28,14 @@ T = TypeVar("T")
 
 DriverName = Literal["pymongo", "motor"]
 Query = Mapping[str, Any]
-Write = pymongo.UpdateOne | pymongo.UpdateMany | pymongo.ReplaceOne[Row] | pymongo.DeleteOne | pymongo.DeleteMany
+Write = (
+    pymongo.InsertOne[Row]
+    | pymongo.UpdateOne
+    | pymongo.UpdateMany
+    | pymongo.ReplaceOne[Row]
+    | pymongo.DeleteOne
+    | pymongo.DeleteMany
+)
 
 MAJORITY: Final = WriteConcern(w="majority", j=True)
 TRANSACTION_TRIES: Final = 5

@@ -7,12 +7,13 @@ The number of round trips does not depend on the number of documents.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from bson import Timestamp
-from pymongo import DeleteMany, DeleteOne, ReplaceOne, UpdateMany, UpdateOne
+from pymongo import DeleteMany, DeleteOne, InsertOne, ReplaceOne, UpdateMany, UpdateOne
 
 from brain.knowledge.pin import Pin
 from worker.model import Delta, Leadership, LedgerRow, Outcome, Publication
@@ -20,7 +21,7 @@ from worker.mongo.driver import Database, Session, Write
 from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
 from worker.mongo.rows import chunk_fields, ledger_change, vector_fields
-from worker.mongo.shelf import shelve
+from worker.mongo.shelf import shelve, standing
 
 _GUARD: Final = {"version": 1, "face": 1, "refs": 1, "seen": 1, "staleSince": 1}
 
@@ -48,9 +49,12 @@ class PublishTransaction:
         stored = await self._rows({str(p.delta.key) for p in self._publications}, session)
         current = [p for p in self._publications if not _superseded(p.delta, stored)]
         faces = await self._faces(current, session)
-        away = await shelve(self._database, self._pin, [p.delta for p in current], session)
-        await self._database.bulk(self._pin.collection, self._chunk_writes(current), ordered=False, session=session)
-        await self._database.bulk(LEDGER, [*self._ledger_writes(current, stored, faces), *away], session=session)
+        deltas = [p.delta for p in current]
+        rows = await standing(self._database, self._pin, deltas, session)
+        chunks = self._chunk_writes(current, {row["_id"] for row in rows})
+        await self._database.bulk(self._pin.collection, chunks, ordered=False, session=session)
+        ledger = [*self._ledger_writes(current, stored, faces), *shelve(self._pin, deltas, rows)]
+        await self._database.bulk(LEDGER, ledger, session=session)
         cleared = [str(p.delta.key) for p in current if p.delta.clears_dead_letter]
         if cleared:
             await self._database.bulk(DEAD_LETTERS, [DeleteMany({"_id": {"$in": cleared}})], session=session)
@@ -70,14 +74,16 @@ class PublishTransaction:
         faces = {name: row.get("face") for name, row in (await self._rows(shown, session)).items()}
         return faces | {str(ledger.key): ledger.face for ledger in ledgers}
 
-    def _chunk_writes(self, current: Sequence[Publication]) -> list[Write]:
+    def _chunk_writes(self, current: Sequence[Publication], there: AbstractSet[str]) -> list[Write]:
+        """What this transaction has not seen `there` is inserted, half the work of an upsert on the embedded server."""
         writes: list[Write] = []
         for publication in current:
             delta = publication.delta
             for draft in delta.write:
                 row = chunk_fields(draft, delta.key, delta.version, self._now)
                 row |= vector_fields(publication.vectors[draft.text_hash], self._pin)
-                writes.append(ReplaceOne({"_id": draft.id}, row, upsert=True))
+                new = draft.id not in there
+                writes.append(InsertOne({"_id": draft.id, **row}) if new else ReplaceOne({"_id": draft.id}, row))
             for draft in delta.rewrite:
                 row = chunk_fields(draft, delta.key, delta.version, self._now)
                 writes.append(UpdateOne({"_id": draft.id}, {"$set": row}))
@@ -90,14 +96,19 @@ class PublishTransaction:
         stored: Mapping[str, Mapping[str, Any]],
         faces: Mapping[str, str | None],
     ) -> list[Write]:
+        """Inserts first: the writes are ordered, and each change of their kind is a round trip."""
+        new: list[Write] = []
         rows: list[Write] = []
         for delta in (p.delta for p in current):
             name = str(delta.key)
             if delta.ledger is not None:
                 ledger = _owing(delta.ledger, stored.get(name, {}), faces)
                 fields = ledger_change(ledger, self._leadership.epoch, self._now)
-                rows.append(UpdateOne({"_id": name}, fields, upsert=True))
-        return rows + _debts([p.delta for p in current], stored)
+                if name in stored:
+                    rows.append(UpdateOne({"_id": name}, fields))
+                else:
+                    new.append(InsertOne({"_id": name, **fields["$set"]}))
+        return new + rows + _debts([p.delta for p in current], stored)
 
 
 def _debts(deltas: Sequence[Delta], stored: Mapping[str, Mapping[str, Any]]) -> list[Write]:

@@ -6,11 +6,13 @@ from typing import Any, Final
 
 import numpy as np
 from bson import Timestamp
-from bson.binary import Binary, BinaryVectorDtype
+from bson.binary import VECTOR_SUBTYPE, Binary, BinaryVectorDtype
 
 from brain.knowledge.chunk import Vector
 from brain.knowledge.pin import Pin
 from worker.model import ChunkDraft, DeadLetter, DocKey, LedgerRow, StoredChunk, id_text
+
+_FLOAT32: Final = BinaryVectorDtype.FLOAT32.value + b"\x00"  # the element type, then the padding (BSON vectors)
 
 STORED_CHUNK: Final = {"docKey": 1, "textHash": 1, "contentHash": 1, "model": 1, "dimensions": 1}
 """The projection that `stored_chunk` needs: neither text nor vector."""
@@ -18,12 +20,14 @@ STORED_CHUNK: Final = {"docKey": 1, "textHash": 1, "contentHash": 1, "model": 1,
 
 def vector_value(vector: Vector) -> Binary:
     """A vector as BSON binary float32 (design decision 9)."""
-    return Binary.from_vector(np.asarray(vector, dtype=np.float32).tolist(), BinaryVectorDtype.FLOAT32)
+    return Binary(_FLOAT32 + np.asarray(vector, dtype="<f4").tobytes(), VECTOR_SUBTYPE)
 
 
 def vector_of(value: object) -> Vector | None:
     """The vector of a stored value, None when it is none."""
     if isinstance(value, Binary):
+        if value.subtype == VECTOR_SUBTYPE and value.startswith(_FLOAT32) and len(value) % 4 == len(_FLOAT32):
+            return np.frombuffer(value, dtype="<f4", offset=len(_FLOAT32))
         try:
             return np.asarray(value.as_vector().data, dtype=np.float32)
         except ValueError:

@@ -11,6 +11,7 @@ from bson.binary import Binary
 from pymongo import UpdateOne
 
 from brain.knowledge.chunk import Vector
+from brain.knowledge.connect import Row
 from brain.knowledge.pin import Pin
 from worker.model import Delta
 from worker.mongo.driver import Database, Session, Write
@@ -21,13 +22,18 @@ ROOM: Final = 16
 """Vectors kept a document, the latest: a few versions back, and at 1,536 dimensions at most 100 KB a row."""
 
 
-async def shelve(database: Database, pin: Pin, deltas: Sequence[Delta], session: Session) -> Sequence[Write]:
-    """The writes that put away what these deltas replace or remove; one read, whatever their number."""
-    going = {id_: delta for delta in deltas for id_ in (*delta.remove, *(draft.id for draft in delta.write))}
+async def standing(database: Database, pin: Pin, deltas: Sequence[Delta], session: Session) -> Sequence[Row]:
+    """The stored rows that these deltas replace or remove, with their vectors; one read, whatever their number."""
+    going = [id_ for delta in deltas for id_ in _going(delta)]
     if not going:
         return []
     fields = {"textHash": 1, "model": 1, "dimensions": 1, "embedding": 1}
-    rows = await database.find(pin.collection, {"_id": {"$in": list(going)}}, fields, session=session)
+    return await database.find(pin.collection, {"_id": {"$in": going}}, fields, session=session)
+
+
+def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row]) -> Sequence[Write]:
+    """The writes that put away what these deltas replace or remove, out of the rows that stand there."""
+    going = {id_: delta for delta in deltas for id_ in _going(delta)}
     away: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         vector = row.get("embedding")  # a row that somebody broke by hand may lack anything
@@ -38,6 +44,10 @@ async def shelve(database: Database, pin: Pin, deltas: Sequence[Delta], session:
         UpdateOne({"_id": name}, {"$push": {"shelf": {"$each": vectors, "$slice": -ROOM}}})
         for name, vectors in away.items()
     ]
+
+
+def _going(delta: Delta) -> Sequence[str]:
+    return [*delta.remove, *(draft.id for draft in delta.write)]
 
 
 async def shelved(database: Database, pin: Pin, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
