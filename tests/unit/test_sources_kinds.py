@@ -77,7 +77,6 @@ TOLD = {
     "coaching": "Stand still\n\nWobble first.",
     "couch_videos": """Concrete Postcards (film, 2025)
 
-Sports: skateboarding
 Made by: Lowlight
 Riders: Nadia, Theo
 
@@ -93,11 +92,9 @@ Two bowls.""",
 
 When: 20 February 2027, 19:00 (America/Los_Angeles) to 20 February 2027, 22:00 (America/Los_Angeles)
 Where: Hangar, Oakland
-Sports: bmx
 Registration: open""",
-    "riders": """Nadia Ferreira (skateboarding rider)
+    "riders": """Nadia Ferreira (rider)
 
-Sport: skateboarding
 Signature tricks: Kickflip, Method
 
 Long lines.""",
@@ -191,6 +188,24 @@ def test_what_changes_without_meaning_changes_nothing() -> None:
     noisy = {"viewCount": 99, "rating": 1, "reviewCount": 5, "updatedAt": NOW, "lastSeenAt": NOW, "googlePhotos": ["x"]}
     for collection, document in (("couch_videos", FILM), ("spots", SPOT), ("events", EVENT)):
         assert shape(collection, {**document, **noisy}) == shape(collection, document)
+
+
+def test_a_sport_alone_is_metadata_and_several_are_told() -> None:
+    """Another sport changes no text; with a second one the text must say what the metadata cannot hold."""
+    for collection, document, field in (
+        ("couch_videos", FILM, "sportTypes"),
+        ("events", EVENT, "sports"),
+        ("riders", RIDER, "primarySport"),
+        ("spots", {**SPOT, "sportTypes": ["surf"]}, "sportTypes"),
+    ):
+        (one,), (other,) = (
+            shape(collection, {**document, field: [sport]}).parts for sport in ("BMX", "Inline Skating")
+        )
+        assert one.text == other.text
+        assert (one.metadata.sport, other.metadata.sport) == ("bmx", "rollerblading")
+        (both,) = shape(collection, {**document, field: ["BMX", "surf"]}).parts
+        assert "Sports: bmx, surfing" in both.text
+        assert both.metadata.sport == "bmx"
 
 
 def test_the_registry_names_every_kind() -> None:

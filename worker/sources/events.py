@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from brain.knowledge.chunk import Metadata
 from worker.model import DocKey, Document, Shaped
 from worker.sources.odd import Fields, is_word
-from worker.sources.parts import listing, paragraphs, parts_of
+from worker.sources.parts import listing, paragraphs, parts_of, sports_told
 from worker.sources.source import Setting
 from worker.sources.split import Block
 
@@ -31,7 +31,7 @@ class Events:
     """The events collection; the daily ingest rewrites every row, its bookkeeping dates are not read."""
 
     collection: str = "events"
-    chunker_version: int = 1
+    chunker_version: int = 2
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""
@@ -71,7 +71,7 @@ def _facts(fields: Fields, start: datetime | None, end: datetime | None) -> list
     return [
         *listing("When", [_when(fields, start, end)]),
         *listing("Where", list(dict.fromkeys(filter(None, place)))),
-        *listing("Sports", fields.sports("sports") or fields.sports("sportTypes")),
+        *sports_told(fields.sports("sports") or fields.sports("sportTypes")),
         *listing("Disciplines", fields.lines("disciplines")),
         *listing("Kind", fields.lines("eventKinds") or fields.lines("eventType")),
         *listing("Level", fields.lines("level")),

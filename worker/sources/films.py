@@ -7,7 +7,7 @@ from typing import Final
 from brain.knowledge.chunk import Metadata
 from worker.model import DocKey, Document, Shaped
 from worker.sources.odd import Fields, hex_id
-from worker.sources.parts import listing, paragraphs, parts_of
+from worker.sources.parts import listing, paragraphs, parts_of, sports_told
 from worker.sources.source import Setting
 
 _LISTS: Final = (
@@ -24,7 +24,7 @@ class Films:
     """The couch_videos collection. Its view counter moves with every visit and is not read."""
 
     collection: str = "couch_videos"
-    chunker_version: int = 1
+    chunker_version: int = 2
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""
@@ -44,7 +44,7 @@ class Films:
         year = _year(fields)
         maker = fields.line("producedBy", "filmmaker")
         blocks = [
-            *listing("Sports", fields.sports("sportTypes")),
+            *sports_told(fields.sports("sportTypes")),
             *listing("Made by", [maker] if maker else []),
             *(block for label, name in _LISTS for block in listing(label, fields.lines(name))),
             *paragraphs(description),

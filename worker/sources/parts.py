@@ -63,6 +63,11 @@ def listing(label: str, items: Sequence[str]) -> list[Block]:
     return [Block(f"{label}: {', '.join(items)}", "\n")] if items else []
 
 
+def sports_told(sports: Sequence[str]) -> list[Block]:
+    """The sports where there are several: the metadata holds one. One alone is not told: its change embeds nothing."""
+    return listing("Sports", sports) if len(sports) > 1 else []
+
+
 def paragraphs(*texts: str) -> list[Block]:
     """Each text that says something as a block."""
     return [Block(text) for text in texts if text]

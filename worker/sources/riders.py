@@ -7,7 +7,7 @@ from typing import cast
 from brain.knowledge.chunk import Metadata
 from worker.model import DocKey, Document, Shaped
 from worker.sources.odd import Fields, is_word
-from worker.sources.parts import listing, paragraphs, parts_of
+from worker.sources.parts import listing, paragraphs, parts_of, sports_told
 from worker.sources.source import Setting
 
 
@@ -16,7 +16,7 @@ class Riders:
     """The riders collection."""
 
     collection: str = "riders"
-    chunker_version: int = 1
+    chunker_version: int = 2
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""
@@ -33,9 +33,9 @@ class Riders:
         if not name:
             fields.note("no_title")
         name = name or "A rider"
-        sports, stance = fields.sports("primarySport"), fields.line("stance")
+        stance = fields.line("stance")
         blocks = [
-            *listing("Sport", sports),
+            *sports_told(fields.sports("primarySport")),
             *listing("Disciplines", fields.lines("disciplines")),
             *listing("Stance", [stance] if stance else []),
             *listing("Signature tricks", _tricks(fields)),
@@ -45,8 +45,7 @@ class Riders:
         ]
         slug = fields.slug("slug")
         metadata = Metadata("rider", name, fields.sport("primarySport"), f"/riders/{slug}" if slug else None)
-        head = f"{name} ({sports[0]} rider)" if sports else f"{name} (rider)"
-        return Shaped(tuple(parts_of(head, blocks, metadata, setting, fields)), oddities=fields.oddities)
+        return Shaped(tuple(parts_of(f"{name} (rider)", blocks, metadata, setting, fields)), oddities=fields.oddities)
 
 
 def _tricks(fields: Fields) -> list[str]:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from brain.knowledge.chunk import Metadata
 from worker.model import DocKey, Document, Shaped
 from worker.sources.odd import Fields, hex_id, name_slug
-from worker.sources.parts import listing, paragraphs, parts_of
+from worker.sources.parts import listing, paragraphs, parts_of, sports_told
 from worker.sources.source import Setting
 
 _NO_WORDS: Final = ("", "other", "none")
@@ -19,7 +19,7 @@ class Spots:
     """The spots collection. Ratings, photos and place caches change often and say nothing here: they are not read."""
 
     collection: str = "spots"
-    chunker_version: int = 1
+    chunker_version: int = 2
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""
@@ -42,7 +42,7 @@ class Spots:
         title = name or "A spot"
         blocks = [
             *paragraphs(f"{kind.capitalize()} in {place}" if place else kind.capitalize()),
-            *listing("Sports", sports),
+            *sports_told(sports),
             *listing("Features", fields.words("tags")),
             *listing("Also known as", fields.lines("aliases")),
             *paragraphs(description),

@@ -4,7 +4,8 @@ A field under SMALL tokens joins the one before it where both fit, so that no pa
 named after its first field.
 
 The text names the neighbours in the progression (prerequisites, next steps) by their current names. Only edges whose
-research status is reviewed or published are shown (domain fact sheet 2.1).
+research status is reviewed or published are shown (domain fact sheet 2.1). Sport, difficulty and slug are metadata and
+not in the text, so that a change of one of them embeds nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +62,7 @@ class Trickipedia:
     """The canonical trick catalogue."""
 
     collection: str = COLLECTION
-    chunker_version: int = 1
+    chunker_version: int = 2
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:
         """The tricks named in the text, each once."""
@@ -73,8 +74,8 @@ class Trickipedia:
     def shape(self, document: Document, setting: Setting) -> Shaped:
         """Every trick is visible; one without any words says nothing."""
         fields = Fields(document)
-        name, category = fields.line("name"), fields.line("category")
-        sections = list(_sections(fields, setting, category))
+        name = fields.line("name")
+        sections = list(_sections(fields, setting))
         refs = tuple(self.neighbours(document))
         face = _face(fields)
         faces = {key: _face(Fields(setting.neighbours[key])) for key in refs if key in setting.neighbours}
@@ -83,8 +84,7 @@ class Trickipedia:
             if not sections:
                 return Shaped(refs=refs, face=face, oddities=fields.oddities, faces=faces)
         metadata = short_title(_metadata(fields, name), fields)
-        head = f"{name or 'A trick'} ({category} trick)" if category else name or "A trick"
-        parts = _parts(head, sections, metadata, setting, fields)
+        parts = _parts(name or "A trick", sections, metadata, setting, fields)
         return Shaped(at_most(parts), refs, face, None, fields.oddities, faces)
 
 
@@ -133,11 +133,10 @@ def _grouped(head: str, sections: Sequence[_Section], setting: Setting) -> list[
     return groups
 
 
-def _sections(fields: Fields, setting: Setting, category: str) -> Iterator[_Section]:
+def _sections(fields: Fields, setting: Setting) -> Iterator[_Section]:
     """The fields that have something to say, in the order in which they are told."""
-    difficulty, progression = fields.line("difficulty"), fields.child("progression")
-    description = [f"Difficulty: {difficulty}"] if difficulty else []
-    description += [text for text in [fields.text("description")] if text]
+    progression = fields.child("progression")
+    description = list(filter(None, [fields.text("description")]))
     steps = [f"{number}. {step}" for number, step in enumerate(fields.items("steps"), start=1)]
     aliases = fields.lines("aliases")
     told = (
@@ -150,13 +149,13 @@ def _sections(fields: Fields, setting: Setting, category: str) -> Iterator[_Sect
         (
             "prerequisites",
             "Learn these first",
-            _neighbour_lines(_edges(fields, progression, "prerequisites"), setting, category),
+            _neighbour_lines(_edges(fields, progression, "prerequisites"), setting),
             "\n",
         ),
         (
             "next-steps",
             "Next steps after it",
-            _neighbour_lines(_edges(fields, progression, "nextSteps"), setting, category),
+            _neighbour_lines(_edges(fields, progression, "nextSteps"), setting),
             "\n",
         ),
     )
@@ -189,26 +188,18 @@ def _edges(fields: Fields, progression: Fields, kind: str) -> list[_Edge]:
     return sorted(found.values(), key=lambda edge: edge.order)[:MOST_EDGES]
 
 
-def _neighbour_lines(edges: Sequence[_Edge], setting: Setting, category: str) -> list[str]:
-    """One line a neighbour that exists: its current name, its sport where that is another one, strength and reason."""
+def _neighbour_lines(edges: Sequence[_Edge], setting: Setting) -> list[str]:
+    """One line a neighbour that exists: its current name, strength and reason."""
     lines: list[str] = []
     for edge in edges:
-        document = setting.neighbours.get(edge.target)
-        if document is None:
+        name = _face(Fields(setting.neighbours.get(edge.target, {})))
+        if name is None:
             continue
-        neighbour = Fields(document)
-        name, other = neighbour.line("name")[:300], neighbour.line("category")[:100]
-        if not name:
-            continue
-        remarks = [other] if other and other != category else []
-        remarks += [edge.strength] if edge.strength else []
-        line = f"- {name} ({', '.join(remarks)})" if remarks else f"- {name}"
+        line = f"- {name} ({edge.strength})" if edge.strength else f"- {name}"
         lines.append(f"{line}: {edge.reason}" if edge.reason else line)
     return lines
 
 
 def _face(fields: Fields) -> str | None:
-    """What the texts and links of other tricks say of this one: name, category, slug; None when it has no name."""
-    silent = Fields({key: fields.raw(key) for key in ("name", "category")})
-    name = silent.line("name")[:300]
-    return "\n".join([name, silent.line("category")[:100], fields.slug("url") or ""]) if name else None
+    """What the texts of other tricks say of this one: its name, or None when it has none."""
+    return Fields({"name": fields.raw("name")}).line("name")[:300] or None
