@@ -1,32 +1,31 @@
-"""A scripted MongoDB server on the wire, and the worker's seam to it over both drivers."""
+"""What the tests with killed processes share: an embedder over HTTP, settings, the database as the backend sees it."""
 
-from collections.abc import AsyncGenerator, Generator
-from typing import cast
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
-from brain.knowledge.connect import Target
-from tests.support.fake_mongod import FakeMongod
-from tests.support.fake_mongod.server import DATABASE
-from worker.mongo.driver import Database, DriverName, connected
-
-
-@pytest.fixture(params=["pymongo", "motor"])
-def driver(request: pytest.FixtureRequest) -> DriverName:
-    """Each driver of the seam."""
-    return cast("DriverName", request.param)
+from tests.support.crashes import Store, settings
+from tests.support.processes import Embedder, embedder
 
 
-@pytest.fixture
-def server() -> Generator[FakeMongod]:
-    """The fake."""
-    with FakeMongod() as started:
-        yield started
+@pytest.fixture(scope="module")
+def fake() -> Iterator[Embedder]:
+    """An embedder for one file's workers."""
+    with embedder() as running:
+        yield running
 
 
 @pytest.fixture
-async def database(server: FakeMongod, driver: DriverName) -> AsyncGenerator[Database]:
-    """The fake's database through the seam; what a test has scripted is over when it ends."""
-    async with connected(Target(server.uri, DATABASE), driver) as opened:
-        yield opened
-        server.script.calm()
+def env(mongo_uri: str, database_name: str, fake: Embedder) -> dict[str, str]:
+    """The settings of one test's workers; the embedder answers well."""
+    fake.script({"*": {}})
+    return settings(mongo_uri, database_name, fake)
+
+
+@pytest.fixture
+def database(mongo_uri: str, database_name: str) -> Iterator[Store]:
+    """The database of one test, as the backend sees it."""
+    with MongoClient[dict[str, Any]](mongo_uri) as client:
+        yield client[database_name]

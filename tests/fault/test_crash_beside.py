@@ -1,0 +1,101 @@
+"""kill -9 beside a dead letter and a request, and a freeze at every place: the rest of the crash matrix."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fault.test_crash_matrix import LIVE, MATRIX
+from tests.support.crashes import (
+    Capture,
+    Figures,
+    Store,
+    doomed,
+    show,
+    texts,
+    timed,
+    trick,
+    until_killed,
+    until_leading,
+)
+from tests.support.oracle import CLEAN, Oracle, frozen
+from tests.support.processes import PATIENCE, ROOT, Embedder, eventually, worker
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_kill_beside_a_dead_letter(
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+) -> None:
+    """A document that the provider refuses has one letter, not two, and its neighbour its chunk."""
+    figures = Figures()
+    fake.script({"*": {"kind": "poison", "word": "xyzzy"}})
+    with Oracle(env) as oracle:
+        for turn, place in enumerate(MATRIX["poison"], 1):
+            armed = tmp_path / f"armed-{place}"
+            with doomed(tmp_path, env, place, armed) as running:
+                until_leading(running)
+                armed.touch()
+                both = [trick(f"Bad {turn}", f"xyzzy {turn}"), trick(f"Good {turn}", f"Says {turn}.")]
+                database.trickipedia.insert_many(both)
+                until_killed(running, place)
+                figures.kills += 1
+            with worker(tmp_path, env) as running:
+                figures.caught_up.append(timed(lambda: (until_leading(running), oracle.until_clean())))
+                _until_letters(database, turn)
+                assert running.stop() == 0
+            assert database.freshness_dead_letters.count_documents({}) == turn
+            assert set(texts(database)) == {f"Good {number}" for number in range(1, turn + 1)}
+    show(capsys, figures.line("poison"))
+
+
+def test_a_kill_between_a_request_and_its_answer(
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+) -> None:
+    """The command that waits for a leader's work gets its answer from the next leader."""
+    figures = Figures()
+    database.trickipedia.insert_one(trick("Ollie", "Pop."))
+    with doomed(tmp_path, env, "performed") as running:
+        until_leading(running)
+        waiting = [sys.executable, "-m", "worker", "backfill", "--json"]
+        with subprocess.Popen(waiting, env=env, cwd=ROOT, stdout=subprocess.DEVNULL) as asking:
+            try:
+                until_killed(running, "performed")
+                figures.kills += 1
+                with worker(tmp_path, env) as following:
+                    figures.caught_up.append(timed(lambda: until_leading(following)))
+                    assert asking.wait(PATIENCE) == 0
+                    assert following.stop() == 0
+            finally:
+                asking.kill()
+    show(capsys, figures.line("request"))
+
+
+def test_a_freeze_at_every_place(tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder) -> None:
+    """SIGSTOP at a place, a newer version meanwhile, SIGCONT: the newer version is what is stored."""
+    database.trickipedia.insert_one(trick("Base", "Says 0."))
+    frozen_at = [place for place in LIVE if place not in {"leading", "answering", "draining", "drained"}]
+    with Oracle(env) as oracle:
+        for place in frozen_at:
+            armed = tmp_path / f"armed-{place}"
+            with doomed(tmp_path, env, place, armed, act="freeze") as running:
+                until_leading(running)
+                armed.touch()
+                database.trickipedia.update_one({"name": "Base"}, {"$set": {"description": f"Before {place}."}})
+                eventually(lambda: frozen(running.child.pid), f"the freeze at {place}")
+                database.trickipedia.update_one({"name": "Base"}, {"$set": {"description": f"After {place}."}})
+                running.child.send_signal(signal.SIGCONT)
+                _until_says(database, f"After {place}.")
+                oracle.until_clean()
+                assert running.stop() == 0
+                assert oracle.differences() == CLEAN
+
+
+def _until_letters(database: Store, number: int) -> None:
+    eventually(lambda: database.freshness_dead_letters.count_documents({}) == number, f"{number} letters")
+
+
+def _until_says(database: Store, words: str) -> None:
+    eventually(lambda: words in texts(database)["Base"], f"a chunk that says {words!r}")
