@@ -10,9 +10,10 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from brain.knowledge.settings import KnowledgeSettings, Mistake, near
+from worker.sources.kinds import KINDS
 
 PREFIX: Final = "WORKER_"
-SOURCES: Final = ("trickipedia", "docs", "coaching", "couch_videos", "spots", "events", "riders")
+SOURCES: Final = tuple(KINDS)
 PM2_KILL_TIMEOUT: Final = 1600  # ms; PM2's default wait between SIGINT and SIGKILL
 
 

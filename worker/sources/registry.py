@@ -1,28 +1,27 @@
-"""The kinds of documents that are watched. A new kind is one file beside this one and one line here."""
+"""The kinds of documents that are watched, loaded. A new kind is one file beside this one and one line in `kinds`."""
 
 from collections.abc import Mapping
-from typing import Final
+from importlib import import_module
+from typing import Final, cast
 
-from worker.sources.coaching import Coaching
-from worker.sources.docs import Docs
-from worker.sources.events import Events
-from worker.sources.films import Films
-from worker.sources.riders import Riders
+from worker.sources.kinds import KINDS
 from worker.sources.source import Source
-from worker.sources.spots import Spots
-from worker.sources.trickipedia import Trickipedia
 
-_KINDS: Final[tuple[Source, ...]] = (
-    Trickipedia(),
-    Docs(),
-    Coaching(),
-    Films(),
-    Spots(),
-    Events(),
-    Riders(),
-)
 
-SOURCES: Final[Mapping[str, Source]] = {source.collection: source for source in _KINDS}
+def load(kinds: Mapping[str, str]) -> Mapping[str, Source]:
+    """The source of each kind by the name of its collection. Raises ImportError, AttributeError or ValueError."""
+    sources: dict[str, Source] = {}
+    for collection, place in kinds.items():
+        module, _, name = place.partition(":")
+        source = cast("Source", getattr(import_module(f"worker.sources.{module}"), name)())
+        if source.collection != collection:
+            message = f"{place} lives in {source.collection}, and is registered for {collection}"
+            raise ValueError(message)
+        sources[collection] = source
+    return sources
+
+
+SOURCES: Final = load(KINDS)
 """Every kind by the name of its collection."""
 
 

@@ -1,6 +1,6 @@
 """What a kind of document must say of itself; one file a kind implements it, purely.
 
-A new kind is one file with one class, and one line in `worker.sources.registry`.
+A new kind is one file with one class, and one line in `worker.sources.kinds`.
 """
 
 from collections.abc import Mapping, Sequence
