@@ -27,7 +27,7 @@ _NAIVE_LATENCY: Final = 0.05
 
 def measure(options: Options) -> Report:
     """Run the rounds."""
-    return asyncio.run(_measure(rounds=2 if options.quick else 5, count=600 if options.quick else 2000))
+    return asyncio.run(_measure(rounds=2 if options.quick else 3, count=600 if options.quick else 2000))
 
 
 async def _measure(rounds: int, count: int) -> Report:
