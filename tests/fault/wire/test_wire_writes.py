@@ -114,6 +114,7 @@ async def test_a_user_who_may_not_write_is_told(server: FakeMongod, database: Da
         ("update", Cut()),
         ("update", Cut(after=True)),
         ("update", ItemsFail({0: 112})),
+        ("insert", ItemsFail({0: 11000})),
         ("update", LateFail(64)),
         ("commitTransaction", Fail(112, TRANSIENT)),
         ("commitTransaction", Fail(251, TRANSIENT)),
@@ -165,7 +166,7 @@ async def test_a_connection_that_breaks_in_a_transaction_is_no_conflict(
 
 async def test_something_too_large_is_poison(server: FakeMongod, store: MongoKnowledge) -> None:
     """M8: 10334 outside the stream blames what was written."""
-    server.script.on("update", None, Fail(10334))
+    server.script.always("insert", Fail(10334))  # the chunk and its ledger row are new
     with pytest.raises(Poison):
         await store.publish([publication("ollie")], LEADERSHIP)
 

@@ -138,6 +138,8 @@ async def _get_more(server: "FakeMongod", command: Row) -> Row:
                 await server.arrived.wait()
         except TimeoutError:
             pass
+        if number not in server.cursors:  # killed meanwhile
+            return Fail(43).reply("getMore")
         batch = server.history.after(cursor, server.now, server.batch)
     return _batch(server, command, number, batch, "nextBatch")
 

@@ -28,7 +28,7 @@ class FakeMongod:
     """A primary of a replica set of one; of none when `replica_set` is None.
 
     `idle` is how many seconds a getMore without events is held, `batch` how many one tells at most. `seen` holds every
-    command but the monitors' hello.
+    command but the monitors' hello. While it is `down` it hangs up on everybody who connects.
     """
 
     def __init__(self, *, replica_set: str | None = "fake", idle: float = 0.02) -> None:
@@ -39,6 +39,7 @@ class FakeMongod:
         self.now = Timestamp(int(time.time()), 1)
         self.history = History(self.now)
         self.shows_history = True
+        self.down = False
         self.batch = 1000
         self.cursors: dict[int, Cursor] = {}
         self.seen: list[Row] = []
@@ -154,6 +155,9 @@ class FakeMongod:
     # --- connections ---
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.down:
+            writer.transport.abort()
+            return
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)

@@ -23,13 +23,18 @@ def name_of(value: object) -> bytes:
 
 
 def at_path(row: Mapping[str, Any], path: str) -> tuple[bool, Any]:
-    """Whether there is a value at a dotted path, and the value."""
-    here: Any = row
-    for step in path.split("."):
-        if not isinstance(here, Mapping) or step not in here:
-            return False, None
-        here = cast("Mapping[str, Any]", here)[step]
-    return True, here
+    """Whether there is a value at a dotted path, and the value; through a list, the list of what is there."""
+    name, _, rest = path.partition(".")
+    if name not in row:
+        return False, None
+    value = row[name]
+    if not rest:
+        return True, value
+    found = [at_path(cast("Row", one), rest) for one in _each(value) if isinstance(one, Mapping)]
+    values = [inner for present, inner in found if present]
+    if isinstance(value, list):
+        return bool(values), values
+    return (True, values[0]) if values else (False, None)
 
 
 def matches(row: Mapping[str, Any], query: Query) -> bool:
@@ -76,9 +81,9 @@ def _ordered(compare: Callable[[Any, Any], bool], left: object, right: object) -
 
 
 def projected(row: Mapping[str, Any], fields: Query | None) -> Row:
-    """The fields that are asked for, top level only; `_id` always."""
-    if not fields:
-        return dict(row)
+    """The fields that are asked for, or all but those that are not wanted; top level only, `_id` always."""
+    if not fields or not any(fields.values()):
+        return {name: value for name, value in row.items() if name not in (fields or ())}
     return {name: value for name, value in row.items() if name == "_id" or fields.get(name)}
 
 
@@ -152,6 +157,8 @@ def _apply(row: Row, operation: str, name: str, value: Any) -> None:  # noqa: AN
         row[name] = row.get(name, 0) + value
     elif operation == "$max":
         row[name] = max(row[name], value) if name in row else value
+    elif operation == "$push":
+        row[name] = [*row.get(name, ()), *value["$each"]][value["$slice"] :]
     else:
         raise NotImplementedError(operation)
 

@@ -1,0 +1,76 @@
+"""The history is lost while nobody leads, with real processes: what was deleted meanwhile goes, and it is said once."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from tests.support.crashes import settings, texts, trick
+from tests.support.processes import embedder, eventually, worker
+from worker.mongo.ping import answers
+
+NAME = "gap"
+
+
+@pytest.fixture
+def short_uri(tmp_path: Path) -> Generator[str]:
+    """A server that keeps 50 entries of history."""
+    program = Path(sys.executable).parent / "secantusd-py"
+    if not program.exists():
+        pytest.skip("secantusd-py is not installed (extra `embedded`)")
+    (tmp_path / "empty.toml").touch()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    where = ["--config", tmp_path / "empty.toml", "--port", str(port), "--storage-path", tmp_path / "db"]
+    with subprocess.Popen(
+        [program, *where, "--oplog-max-entries", "50", "--noop-heartbeat-seconds", "1"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as child:
+        try:
+            assert answers(f"mongodb://127.0.0.1:{port}/?replicaSet=secantus", 30)
+            yield f"mongodb://127.0.0.1:{port}/?replicaSet=secantus&retryWrites=false"
+        finally:
+            child.terminate()
+
+
+@pytest.mark.slow
+def test_what_was_deleted_in_the_gap_goes_and_the_gap_is_reported(short_uri: str, tmp_path: Path) -> None:
+    """M5, B17: stop, delete, lose the history, start: the chunks go; one resync, one report."""
+    with embedder() as fake, MongoClient[dict[str, Any]](short_uri) as client:
+        env = settings(short_uri, NAME, fake, WORKER_SOURCES="trickipedia")
+        tricks = client[NAME]["trickipedia"]
+        tricks.insert_many([{"_id": n, **trick(f"Trick{n}", f"says {n}")} for n in range(6)])
+        with worker(tmp_path, env) as running:
+            running.until_ready()
+            eventually(lambda: len(texts(client[NAME])) == 6, "six chunks")
+            assert running.stop() == 0
+        tricks.delete_many({"_id": {"$in": [0, 1]}})
+        tricks.update_one({"_id": 2}, {"$set": {"description": "says something new"}})
+        client[NAME]["other"].insert_many([{"_id": n} for n in range(500)])
+        client.admin.command({"secantusAdmin.pruneOplog": 1})
+        embedded = fake.counters()["texts"]
+        with worker(tmp_path, env) as running:
+            running.until_ready()
+            eventually(lambda: set(texts(client[NAME])) == {f"Trick{n}" for n in range(2, 6)}, "the rest")
+            assert running.metric('freshness_resyncs_total{reason="history_lost"}') == 1
+            eventually(lambda: any(line["action"] == "gap_report" for line in running.lines()), "the report")
+            assert running.stop() == 0
+            (report,) = [line for line in running.lines() if line["action"] == "gap_report"]
+        assert (report["sources"], report["applied"], report["deleted"], report["unchanged"]) == (
+            "trickipedia",
+            1,
+            2,
+            3,
+        )
+        assert report["since"] <= report["until"]
+        assert "something new" in texts(client[NAME])["Trick2"]
+        assert fake.counters()["texts"] == embedded + 1
