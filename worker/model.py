@@ -252,11 +252,13 @@ class LedgerRow:
 class DeadLetter:
     """A document that could not be processed.
 
-    Which version, why (a word and a digest, never content), and how often it was tried.
+    Which version, why (a word, never content), and how often it was tried as it is: `digest` is of its content, so
+    that the tries of another content are counted anew.
     """
 
     key: DocKey
     version: Timestamp
+    digest: str
     reason: str
     detail: str
     tries: int

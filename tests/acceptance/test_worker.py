@@ -193,6 +193,13 @@ def test_one_poison_document_steps_aside(
         assert [letter["source"] for letter in listed] == ["trickipedia"]
         assert "xyzzy" not in str(listed)
         assert command("dead-letters", "retry", "--json", env=env).value["stillDead"] == [listed[0]["key"]]
+        tried = command("dead-letters", "list", "--json", env=env).value["deadLetters"][0]["tries"]
+        assert tried == 2
+        database.trickipedia.update_one({"name": "Bad"}, {"$set": {"description": "xyzzy in other words"}})
+        eventually(
+            lambda: [letter["tries"] for letter in database.freshness_dead_letters.find()] == [1],
+            "tries counted anew for another content",
+        )
         database.trickipedia.update_one({"name": "Bad"}, {"$set": {"description": "Good now."}})
         _until_text(database, "Good now.")
         assert command("dead-letters", "list", "--json", env=env).value["deadLetters"] == []

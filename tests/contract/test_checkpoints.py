@@ -98,10 +98,10 @@ async def test_one_letter_a_document(database: Database) -> None:
     letters = MongoDeadLetters(database)
     former, leader = await successor(database)
     one, two = DocKey.of("trickipedia", ObjectId()), DocKey.of("spots", {"a": 1})
-    second = DeadLetter(two, Timestamp(2, 1), "poison", "digest", 2, NOON, NOON + timedelta(hours=1))
+    second = DeadLetter(two, Timestamp(2, 1), "d1", "poison", "digest", 2, NOON, NOON + timedelta(hours=1))
     await letters.put(second, leader)
-    await letters.put(DeadLetter(one, Timestamp(1, 1), "poison", "d", 1, NOON, NOON), leader)
-    again = DeadLetter(one, Timestamp(3, 1), "unreadable", "e", 2, NOON - timedelta(hours=1), NOON)
+    await letters.put(DeadLetter(one, Timestamp(1, 1), "d1", "poison", "d", 1, NOON, NOON), leader)
+    again = DeadLetter(one, Timestamp(3, 1), "d1", "unreadable", "e", 2, NOON - timedelta(hours=1), NOON)
     await letters.put(again, leader)
     assert await letters.all() == [again, second]
     for refused in (letters.put(again, former), letters.drop([one], former)):

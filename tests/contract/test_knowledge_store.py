@@ -300,7 +300,7 @@ async def test_a_publication_clears_the_dead_letter(
 ) -> None:
     """In the same transaction; a superseded one leaves it."""
     letters = MongoDeadLetters(database)
-    await letters.put(DeadLetter(OLLIE, at(1), "poison", "d", 1, NOON, NOON), leader)
+    await letters.put(DeadLetter(OLLIE, at(1), "d1", "poison", "d", 1, NOON, NOON), leader)
     assert (await store.states([OLLIE]))[OLLIE].dead is not None
     await store.publish([publication(OLLIE, at(2), "one", clears=True)], leader)
     assert await letters.all() == []

@@ -151,6 +151,6 @@ def test_others_that_show_another_face_are_refreshed() -> None:
 
 def test_a_dead_letter_is_cleared_by_a_look_that_works() -> None:
     """Even when nothing else is to be written."""
-    letter = DeadLetter(KEY, at(1), "Poison", "", 1, NOON, NOON)
+    letter = DeadLetter(KEY, at(1), "d1", "Poison", "", 1, NOON, NOON)
     delta = difference(ONE, replace(STORED, dead=letter))
     assert (delta.clears_dead_letter, delta.empty, delta.ledger) == (True, False, None)

@@ -147,7 +147,8 @@ def test_the_sweep_looks_at_what_is_stored_and_gone() -> None:
         fill(stage, 1)
         for number in range(4):
             stage.db.ledger[trick(number)] = LedgerRow(trick(number), stage.db.now(), deleted=number == 3)
-        stage.db.letters[trick(7)] = DeadLetter(trick(7), stage.db.now(), "Poison", "", 1, stage.now(), stage.now())
+        now = stage.now()
+        stage.db.letters[trick(7)] = DeadLetter(trick(7), stage.db.now(), "d1", "Poison", "", 1, now, now)
         await scanner(stage, outlet).run(SCAN, Kept())
         assert outlet.looks[0] == trick(0)
         assert set(outlet.looks[1:]) == {trick(1), trick(2), trick(7)}

@@ -113,6 +113,7 @@ def letter_fields(letter: DeadLetter, epoch: int) -> dict[str, Any]:
         "source": letter.key.source,
         "key": letter.key.raw,
         "version": letter.version,
+        "digest": letter.digest,
         "reason": letter.reason,
         "detail": letter.detail,
         "tries": letter.tries,
@@ -127,6 +128,7 @@ def dead_letter(row: Mapping[str, Any]) -> DeadLetter:
     return DeadLetter(
         key=DocKey.of(str(row["source"]), row["key"]),
         version=row["version"],
+        digest=str(row.get("digest", "")),
         reason=str(row["reason"]),
         detail=str(row["detail"]),
         tries=int(row["tries"]),

@@ -5,16 +5,33 @@ clears it.
 """
 
 import hashlib
-from typing import Final
-
-from bson import Timestamp
+from typing import Final, Protocol
 
 from worker.errors import Poison
-from worker.model import DeadLetter, DocKey, Leadership
+from worker.model import DeadLetter, Delta, Leadership
 from worker.pipeline.around import Around
 from worker.ports import DeadLetters
 
 _LONGEST_DETAIL: Final = 300  # characters
+
+
+class Failure(Protocol):
+    """A document that cannot be published, why, and the SHA-256 of its content, in hex."""
+
+    @property
+    def delta(self) -> Delta:
+        """Which document, and as of when."""
+        ...
+
+    @property
+    def error(self) -> Poison:
+        """Why."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Of its content."""
+        ...
 
 
 class Undertaker:
@@ -25,16 +42,18 @@ class Undertaker:
         self._leadership = leadership
         self._around = around
 
-    async def bury(self, key: DocKey, version: Timestamp, error: Poison, old: DeadLetter | None) -> None:
-        """Store the letter; durable when it returns. It counts on from an older letter of the same document."""
+    async def bury(self, failure: Failure, old: DeadLetter | None) -> None:
+        """Store the letter; durable when it returns. It counts on from an older letter of the same content."""
         now = self._around.clock.now()
+        again = old if old is not None and old.digest == failure.digest else None
         letter = DeadLetter(
-            key=key,
-            version=version,
-            reason=type(error).__name__,
-            detail=_detail(str(error)),
-            tries=old.tries + 1 if old is not None else 1,
-            first_at=old.first_at if old is not None else now,
+            key=failure.delta.key,
+            version=failure.delta.version,
+            digest=failure.digest,
+            reason=type(failure.error).__name__,
+            detail=_detail(str(failure.error)),
+            tries=again.tries + 1 if again is not None else 1,
+            first_at=again.first_at if again is not None else now,
             last_at=now,
         )
         await self._around.persist("database", lambda: self._letters.put(letter, self._leadership))

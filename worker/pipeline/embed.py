@@ -7,7 +7,7 @@ its own document out of the batch, and nobody else's.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from brain.knowledge.chunk import Vector
+from brain.knowledge.chunk import Vector, text_hash
 from worker.errors import Poison
 from worker.model import Delta, Publication
 from worker.ports import KnowledgeStore, TextEmbedder
@@ -15,10 +15,11 @@ from worker.ports import KnowledgeStore, TextEmbedder
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A document that cannot be published, and why."""
+    """A document that cannot be published, why, and the SHA-256 of its content, in hex."""
 
     delta: Delta
     error: Poison
+    digest: str
 
 
 class EmbedStep:
@@ -52,7 +53,8 @@ def _split(
     for delta in deltas:
         error = next((poisoned[d.text_hash] for d in delta.write if d.text_hash in poisoned), None)
         if error is not None:
-            failed.append(Failed(delta, error))
+            texts = "".join(draft.text_hash for draft in delta.write)
+            failed.append(Failed(delta, error, text_hash(texts)))
         else:
             publications.append(Publication(delta, {d.text_hash: vectors[d.text_hash] for d in delta.write}))
     return publications, failed

@@ -102,9 +102,8 @@ class Runner:
         outcomes: dict[DocKey, Outcome] = {p.delta.key: outcome for p, outcome in zip(every, stored, strict=True)}
         await self._around.probe.reached("published")
         for failure in failed:
-            delta = failure.delta
-            await self._steps.undertaker.bury(delta.key, delta.version, failure.error, states[delta.key].dead)
-            outcomes[delta.key] = "dead_lettered"
+            await self._steps.undertaker.bury(failure, states[failure.delta.key].dead)
+            outcomes[failure.delta.key] = "dead_lettered"
             await self._around.probe.reached("buried")
         return outcomes
 
@@ -161,7 +160,11 @@ def _groups(deltas: Sequence[Delta]) -> Iterator[Sequence[Delta]]:
 def _unreadable(looked: Sequence[Looked], states: Mapping[DocKey, DocState]) -> list[Failed]:
     """The documents that nobody can shape; what others show of them may be anything."""
     return [
-        Failed(Delta(found.key, found.version, refresh_neighbours=bool(states[found.key].seen_as)), found.shaped)
+        Failed(
+            Delta(found.key, found.version, refresh_neighbours=bool(states[found.key].seen_as)),
+            found.shaped,
+            found.digest,
+        )
         for found in looked
         if isinstance(found.shaped, Poison)
     ]

@@ -3,11 +3,13 @@
 The read decides, never the event: a document that is not there is a deletion, one that is hidden says nothing.
 """
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+import bson
 from bson import Timestamp
 
 from brain.knowledge.tokens import TokenCounter
@@ -30,11 +32,15 @@ class Offload(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found when a document was looked at; `shaped` is an error when it cannot be shaped."""
+    """What was found when a document was looked at.
+
+    `shaped` is an error when it cannot be shaped, and `digest` then is the SHA-256 of the document, in hex.
+    """
 
     key: DocKey
     version: Timestamp
     shaped: Shaped | UnreadableDocument
+    digest: str = ""
 
 
 class Shaper:
@@ -74,7 +80,7 @@ class Shaper:
         )
 
         def shape_all() -> list[Looked]:
-            return [Looked(key, reading.at, _shaped(source, reading.documents.get(key), setting)) for key in keys]
+            return [_looked(key, reading, source, setting) for key in keys]
 
         return await self._offload(shape_all)
 
@@ -99,6 +105,14 @@ def _neighbours(source: Source, document: Document) -> Sequence[DocKey]:
         return source.neighbours(document)
     except Exception:  # noqa: BLE001 - as below; `shape` will tell
         return ()
+
+
+def _looked(key: DocKey, reading: Reading, source: Source, setting: Setting) -> Looked:
+    document = reading.documents.get(key)
+    shaped = _shaped(source, document, setting)
+    if document is None or isinstance(shaped, Shaped):
+        return Looked(key, reading.at, shaped)
+    return Looked(key, reading.at, shaped, hashlib.sha256(bson.encode(document)).hexdigest())
 
 
 def _shaped(source: Source, document: Document | None, setting: Setting) -> Shaped | UnreadableDocument:
