@@ -19,8 +19,9 @@ from worker.sources.markdown import TOP, anchors_of, read_page
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "docs"
 SAMPLE = Path(__file__).parents[2] / "deploy" / "sample" / "docs"
 LONG = "Many words make this section long enough to stand alone. " * 12
+NO_CORPUS = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is absent")
 TREES = [
-    pytest.param(CORPUS / name, least, marks=pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is absent"))
+    pytest.param(CORPUS / name, least, marks=[pytest.mark.slow, NO_CORPUS])
     for name, least in (("redux", 1100), ("jest", 600), ("react-native", 2100))
 ]
 ODD = """# `code` and *more* {#given}

@@ -221,3 +221,17 @@ def test_golden_page() -> None:
         for part in shaped.parts
     )
     assert told == (GOLDEN / "everything.txt").read_text("utf-8")
+
+
+def test_a_run_of_small_sections_is_cut_at_its_own_names() -> None:
+    """An edit at the front of a long run moves the borders up to the next cut only; two small ones never part there."""
+
+    def told(*sections: str) -> list[str]:
+        found = page("\n\n".join(f"## Section {number}\n\n{text}" for number, text in enumerate(sections))).sections
+        return ["".join(block.whole for block in section.blocks) for section in found]
+
+    small = [f"Forty words or so are in here, as number {number} of many. " * 3 for number in range(60)]
+    before, after = told(*small), told(f"{small[0]} And quite a few more words than there were before.", *small[1:])
+    assert len(set(after) - set(before)) <= 3
+    assert 60 > len(before) > 6
+    assert all(len(text.split()) >= 60 for text in before)

@@ -9,7 +9,7 @@ from brain.knowledge.chunk import Metadata
 from worker.model import DocKey, Document, Part, Shaped
 from worker.sources.clean import scrub
 from worker.sources.front_matter import is_set, split_front_matter
-from worker.sources.markdown import TOP, Section, read_page
+from worker.sources.markdown import TOP, Page, Section, read_page
 from worker.sources.odd import Fields
 from worker.sources.parts import at_most, named, short_title, texts_of
 from worker.sources.source import Setting
@@ -53,7 +53,7 @@ class Docs:
             title = fields.line("path") or "A page"
         url = _page_url(fields.raw("url"))
         parts: list[Part] = []
-        for section in _described(page.sections, Fields(values, set()).text("description")):
+        for section in _described(page, Fields(values, set()).text("description")):
             head = " > ".join(dict.fromkeys([title, *section.path]))
             link = f"{url}#{quote(section.anchor, safe='')}" if url and section.anchor else url
             path = [heading[:_LONGEST_HEADING] for heading in section.path]
@@ -63,14 +63,14 @@ class Docs:
         return Shaped(at_most(parts), oddities=fields.oddities)
 
 
-def _described(sections: Sequence[Section], description: str) -> Sequence[Section]:
+def _described(page: Page, description: str) -> Sequence[Section]:
     """The sections with the page's own summary at the top, unless its text starts with the same words."""
-    first = sections[0]
+    first, *others = page.sections
     if not description or any(block.text.startswith(description) for block in first.blocks[:1]):
-        return sections
-    if first.path:
-        return (Section(TOP, blocks=(Block(description),)), *sections)
-    return (replace(first, blocks=(Block(description), *first.blocks)), *sections[1:])
+        return page.sections
+    if first.path in ((), (page.heading,)):
+        return (replace(first, blocks=(Block(description), *first.blocks)), *others)
+    return (Section(TOP, blocks=(Block(description),)), *page.sections)
 
 
 def _page_url(value: object) -> str | None:

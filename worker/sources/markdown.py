@@ -29,6 +29,7 @@ _DEEPEST: Final = 3
 _MOST_CHARACTERS_A_TOKEN: Final = 16  # a text longer than SMALL times this is not small; it need not be counted
 _LONGEST_NAME: Final = 160
 _CODE_INDENT: Final = 4
+_BORDERS: Final = 4  # one small section in so many is a border
 
 # As MDX reads a page: no indented code, no HTML (mdx.py took the tags out; what is left are somebody's words).
 _PARSER: Final = (
@@ -177,15 +178,21 @@ def _section(draft: _Draft, titled: _Heading | None) -> Section:
 def _joined(sections: Sequence[Section], drafts: Sequence[_Draft], title: str, setting: Setting) -> list[Section]:
     """Small sections appended to the one before them where both fit into one chunk; empty ones only lend their path."""
     joined: list[Section] = []
+    costs = [_cost(section, setting) for section in sections]
     used = room = 0
     for index, section in enumerate(sections):
         leads = index + 1 < len(sections) and len(drafts[index + 1].above) > len(drafts[index].above)
         if not section.blocks and (leads or not section.path):
             continue
-        cost = _cost(section, setting)
+        cost = costs[index]
         heading = f"{'#' * drafts[index].above[-1].level} {section.path[-1]}" if section.path else ""
         together = used + cost + (tokens_of(heading, setting) if cost < SMALL else 0)
-        if joined and cost < SMALL and together <= room:
+        if (
+            joined
+            and cost < SMALL
+            and together <= room
+            and not _starts(costs[index : index + 2], sections[index : index + 2])
+        ):
             before = joined[-1]
             joined[-1] = replace(before, blocks=(*before.blocks, Block(heading, leads=True), *section.blocks))
             used = together
@@ -193,6 +200,20 @@ def _joined(sections: Sequence[Section], drafts: Sequence[_Draft], title: str, s
             joined.append(section)
             used, room = cost, setting.limit - tokens_of(" > ".join([title, *section.path]), setting)
     return joined
+
+
+def _starts(costs: Sequence[int], sections: Sequence[Section]) -> bool:
+    """Whether a small section starts a chunk all the same, with the small one after it, so that it is small no more.
+
+    In a long run of small sections some do, by their own name. So an edit moves the borders only up to the next of
+    these, and not through the whole run.
+    """
+    followed = len(costs) > 1 and costs[1] < SMALL <= sum(costs)
+    return followed and _is_border(sections[0].name) and not _is_border(sections[1].name)
+
+
+def _is_border(name: str) -> bool:
+    return hashlib.sha256(name.encode("utf-8")).digest()[0] % _BORDERS == 0
 
 
 def _cost(section: Section, setting: Setting) -> int:
