@@ -173,7 +173,7 @@ class Stage:
 async def stage(
     uri: str, client: EmbeddingClient, limits: Limits | None = None, sources: str = "trickipedia"
 ) -> AsyncGenerator[Stage]:
-    """Every real part of the worker over a fresh database, around this embedding client."""
+    """Every real part of the worker over a fresh database, around this embedding client; the server's end drops it."""
     name = f"bench_{uuid.uuid4().hex[:10]}"
     environ = {
         "ATLAS_URI": uri,
@@ -196,5 +196,4 @@ async def stage(
             yield Stage(app, meter, plain)
         finally:
             await close(app)
-            await plain.drop_database(name)
             await plain.close()
