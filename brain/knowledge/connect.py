@@ -41,6 +41,7 @@ SERVER_FILE: Final = "server.json"
 APP_NAME: Final = "trickbook-brain"
 SELECTION_SECONDS: Final = 5.0  # a primary is there at once or after an election; beyond that a person wants to know
 CONNECT_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 30.0  # a connection that is silent for so long is dead: a NAT forgot it, a host went away
 _ANSWER_SECONDS: Final = 1.0
 _LARGEST_SERVER_FILE: Final = 64 * 1024  # bytes
 
@@ -106,6 +107,7 @@ def client_options(target: Target, app_name: str) -> dict[str, Any]:
         "readConcernLevel": "majority",
         "serverSelectionTimeoutMS": int(SELECTION_SECONDS * 1000),
         "connectTimeoutMS": int(CONNECT_SECONDS * 1000),
+        "socketTimeoutMS": int(ANSWER_SECONDS * 1000),
     }
     if target.embedded:  # the embedded server slows down under retryable writes, and restarts faster than 10 s
         options |= {"retryWrites": False, "heartbeatFrequencyMS": 500}

@@ -1,5 +1,6 @@
 """Reads and writes over the wire: each fault has one kind of error, and nothing is stored twice or by halves."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +12,7 @@ from bson import Timestamp
 from brain.knowledge.chunk import Metadata, chunk_id, text_hash
 from brain.knowledge.connect import Target
 from brain.knowledge.pin import Pin
-from tests.support.fake_mongod import Cut, Fail, FakeMongod, ItemsFail, LateFail
+from tests.support.fake_mongod import Cut, Fail, FakeMongod, ItemsFail, LateFail, Silence
 from tests.support.fake_mongod.server import DATABASE
 from worker.clock import SystemClock
 from worker.errors import Conflict, FencedOff, Poison, Refused, Retryable, Unavailable, Unreachable, WrongTopology
@@ -87,6 +88,22 @@ async def test_a_checkpoint_whose_durability_is_unknown_is_stored_again(server: 
     await checkpoints.save(CHECKPOINT, LEADERSHIP)
     assert await checkpoints.load() == CHECKPOINT
     assert len(server.store.rows(CHECKPOINTS)) == 1
+
+
+async def test_a_write_that_is_never_answered_is_given_up(
+    server: FakeMongod, driver: DriverName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B20 beside the stream: a silent connection does not freeze the checkpoint and the lease behind a ready face."""
+    monkeypatch.setattr("brain.knowledge.connect.ANSWER_SECONDS", 0.3)
+    server.script.always("update", Silence())
+    async with connected(Target(server.uri, DATABASE), driver) as database:
+        async with asyncio.timeout(10):
+            with pytest.raises(Unreachable):
+                await MongoCheckpoints(database).save(CHECKPOINT, LEADERSHIP)
+            with pytest.raises(Unreachable):
+                await MongoLease(database, SystemClock()).renew(LEADERSHIP)
+        server.script.calm()
+        await MongoCheckpoints(database).save(CHECKPOINT, LEADERSHIP)
 
 
 async def test_a_newer_leaders_checkpoint_is_not_moved(server: FakeMongod, database: Database) -> None:
