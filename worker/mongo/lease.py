@@ -5,6 +5,7 @@ own monotonic clock. A holder on this host whose process is gone is replaced at 
 not wait. Each takeover raises the epoch, and every later write of the former holder names an epoch that no row has.
 """
 
+import asyncio
 import logging
 import os
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ class MongoLease:
         row = await self._database.find_one(LEASES, {"_id": LEASE_ID})
         if row is None:
             return await self._insert()
-        if not (row.get("holder") is None or _gone(row["holder"]) or self._silent(row)):
+        if not (row.get("holder") is None or await _gone(row["holder"]) or self._silent(row)):
             return None
         unchanged = {"_id": LEASE_ID, "epoch": row["epoch"], "beat": row["beat"]}
         await self._abort_transaction(row["holder"])
@@ -58,20 +59,20 @@ class MongoLease:
     async def holder(self) -> Mapping[str, object] | None:
         """Who leads: host, pid and epoch; None when nobody does, or when its process on this host is gone."""
         row = await self._database.find_one(LEASES, {"_id": LEASE_ID})
-        if row is None or row.get("holder") is None or _gone(row["holder"]):
+        if row is None or row.get("holder") is None or await _gone(row["holder"]):
             return None
         return {"host": row["holder"]["host"], "pid": row["holder"]["pid"], "epoch": row["epoch"]}
 
     async def _insert(self) -> Leadership | None:
         try:
-            holder = _me(await self._database.writer())
+            holder = await self._me()
             await self._database.insert(LEASES, {"_id": LEASE_ID, "epoch": 1, "beat": 0, "holder": holder})
         except Conflict:  # another one inserted it in the same moment
             return None
         return Leadership(1)
 
     async def _take(self, unchanged: Mapping[str, Any], epoch: int) -> Leadership | None:
-        taken = {"$set": {"epoch": epoch, "beat": 0, "holder": _me(await self._database.writer())}}
+        taken = {"$set": {"epoch": epoch, "beat": 0, "holder": await self._me()}}
         try:
             matched = await self._database.update(LEASES, unchanged, taken)
         except Conflict:
@@ -94,6 +95,11 @@ class MongoLease:
             words = f"{error}: a transaction that it has left open ends by itself within about a minute"
             log(_logger, logging.WARNING, "session_not_killed", words)
 
+    async def _me(self) -> dict[str, object]:
+        session, space, pid = await self._database.writer(), await asyncio.to_thread(process_space), os.getpid()
+        started = await asyncio.to_thread(start_mark, pid)
+        return {"host": space.partition("/")[0], "space": space, "pid": pid, "started": started, "session": session}
+
     def _silent(self, row: Mapping[str, Any]) -> bool:
         """Whether the row has not changed for the whole TTL while this process watched it."""
         now, mark = self._clock.monotonic(), (row["epoch"], row["beat"])
@@ -103,12 +109,11 @@ class MongoLease:
         return now - self._seen[1] >= TTL
 
 
-def _me(session: bytes) -> dict[str, object]:
-    space, pid = process_space(), os.getpid()
-    host = space.partition("/")[0]
-    return {"host": host, "space": space, "pid": pid, "started": start_mark(pid), "session": session}
+async def _gone(holder: Mapping[str, Any]) -> bool:
+    """Whether the holder ran where this process runs and is not there any more.
 
-
-def _gone(holder: Mapping[str, Any]) -> bool:
-    """Whether the holder ran where this process runs and is not there any more."""
-    return holder["space"] == process_space() and not same_process(int(holder["pid"]), str(holder["started"]))
+    The system is asked beside the event loop: without /proc that is a program of its own.
+    """
+    if holder["space"] != await asyncio.to_thread(process_space):
+        return False
+    return not await asyncio.to_thread(same_process, int(holder["pid"]), str(holder["started"]))
