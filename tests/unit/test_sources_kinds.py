@@ -172,6 +172,41 @@ def test_an_unknown_time_zone_is_utc(zone: object) -> None:
     assert "21 February 2027, 03:00 (UTC)" in shape("events", {**EVENT, "timezone": zone}).parts[0].text
 
 
+@pytest.mark.parametrize(
+    ("fields", "visible"),
+    [
+        ({"endAt": NOW + timedelta(seconds=1), "startAt": NOW - timedelta(days=9)}, True),
+        ({"endAt": NOW - timedelta(seconds=1), "startAt": NOW + timedelta(days=9)}, False),
+        ({"endAt": None, "startAt": NOW + timedelta(seconds=1)}, True),
+        ({"endAt": None, "startAt": NOW}, False),
+        ({"endAt": "", "startAt": (NOW + timedelta(hours=1)).isoformat()}, True),
+        ({"endAt": "soon", "startAt": NOW + timedelta(hours=1)}, True),
+        ({"endAt": "2026-11-30T08:00:00-05:00", "startAt": None}, True),
+        ({"endAt": "2026-11-30T13:00:00+02:00", "startAt": None}, False),
+        ({"endAt": (NOW + timedelta(hours=1)).replace(tzinfo=None)}, True),
+    ],
+)
+def test_upcoming_means_the_end_else_the_start(fields: Document, *, visible: bool) -> None:
+    """Domain fact sheet 2.13: an end that is missing, empty or unreadable leaves it to the start; zones count."""
+    assert bool(shape("events", {**EVENT, **fields}).parts) is visible
+
+
+@pytest.mark.parametrize(
+    ("zone", "start", "tba", "told"),
+    [
+        ("America/Los_Angeles", datetime(2027, 2, 21, 3, tzinfo=UTC), False, "20 February 2027, 19:00"),
+        ("Pacific/Auckland", datetime(2027, 2, 21, 12, tzinfo=UTC), False, "22 February 2027, 01:00"),
+        ("America/Los_Angeles", datetime(2027, 2, 21, 3, tzinfo=UTC), True, "20 February 2027"),
+        ("America/Los_Angeles", datetime(2027, 2, 21, tzinfo=UTC), True, "21 February 2027"),
+    ],
+)
+def test_days_are_told_in_the_events_own_zone(zone: str, start: datetime, told: str, *, tba: bool) -> None:
+    """An evening in Los Angeles is not the next day; a day without a time is that day everywhere."""
+    (part,) = shape("events", {**EVENT, "startAt": start, "endAt": None, "timezone": zone, "timeTba": tba}).parts
+    assert f"When: {told}" in part.text
+    assert ("19:00" in part.text or "01:00" in part.text) is not tba
+
+
 def test_no_link_is_guessed() -> None:
     """A missing part means no link; a film without slug links by id, a spot without state as the site does."""
     assert shape("couch_videos", {**FILM, "slug": None}).parts[0].metadata.url == f"/media/couch/{HEX}"

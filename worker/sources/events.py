@@ -94,6 +94,8 @@ def _told(moment: datetime | None, zone: tzinfo, *, timed: bool) -> str:
     """A moment such as "15 May 2027, 17:00 (UTC)", in English whatever the locale."""
     if moment is None:
         return ""
+    if not timed and moment == moment.replace(hour=0, minute=0, second=0, microsecond=0):
+        zone = UTC  # a day that was written without a time: in another zone it would be the day before
     try:
         local = moment.astimezone(zone)
     except OverflowError:
