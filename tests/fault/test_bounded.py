@@ -1,0 +1,126 @@
+"""However long an outage, however large a delete, a backlog or a document: memory stays bounded and it converges."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.crashes import Capture, Store, show, trick, until_called, until_leading
+from tests.support.oracle import CLEAN, Oracle, rss_mb
+from tests.support.processes import Embedder, Worker, eventually, worker
+
+pytestmark = pytest.mark.slow
+
+CEILING_MB: Final = 300.0
+"""Resident memory of a worker in every test here (the project's own figure for an hour of outage)."""
+
+LONG: Final = 180.0  # seconds: a bound for what is much work on a busy machine
+OUTAGE_SECONDS: Final = 60
+A_SECOND: Final = 50
+MANY: Final = 60_000
+
+
+class Scale:
+    """Weighs a worker whenever it is asked."""
+
+    def __init__(self, running: Worker) -> None:
+        self._pid = running.child.pid
+        self.first = self.most = rss_mb(self._pid)
+
+    def weigh(self) -> float:
+        """Its memory now; the most is kept, and must stay under the ceiling."""
+        now = rss_mb(self._pid)
+        self.most = max(self.most, now)
+        assert now < CEILING_MB, f"{now:.0f} MB"
+        return now
+
+    def until(self, holds: Callable[[], bool], what: str) -> float:
+        """Weigh until it holds; how many seconds that took."""
+        began = time.monotonic()
+        eventually(lambda: self.weigh() and holds(), what, LONG)
+        return time.monotonic() - began
+
+    def line(self) -> str:
+        """What was weighed."""
+        return f"memory {self.first:.0f} MB at first, {self.most:.0f} MB at most"
+
+
+def _settled(running: Worker) -> float:
+    received = running.metric('freshness_events_total{outcome="received"')
+    return received - running.metric("freshness_queue_depth")
+
+
+def test_an_outage_of_the_embedder(
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+) -> None:
+    """A minute without embedder at 50 changes a second: bounded, loud, and caught up afterwards."""
+    database.trickipedia.insert_many([trick(f"Trick {n}", f"Says {n}.") for n in range(1000)])
+    with worker(tmp_path, env) as running, Oracle(env) as oracle:
+        until_leading(running)
+        scale = Scale(running)
+        fake.script({"*": {"kind": "status", "status": 503}})
+        began, turn = time.monotonic(), 0
+        while time.monotonic() - began < OUTAGE_SECONDS:
+            turn += 1
+            says = {"$set": {"description": f"Edited in turn {turn}."}}
+            database.trickipedia.update_one({"name": f"Trick {turn % 1000}"}, says)
+            scale.weigh()
+            time.sleep(max(0.0, began + turn / A_SECOND - time.monotonic()))  # the pace of the editors
+        assert running.page("/readyz")[0] == 503
+        fake.script({"*": {}})
+        took = scale.until(lambda: oracle.differences() == CLEAN, "convergence after the outage")
+        assert running.stop() == 0
+    show(
+        capsys,
+        f"outage    {turn} changes in {OUTAGE_SECONDS} s without embedder, {scale.line()}, clean in {took:.1f} s",
+    )
+
+
+def test_a_backlog_and_a_great_delete(
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+) -> None:
+    """60,000 events that wait at the start, then one `delete_many` of them all: bounded, nothing is left over."""
+    spots = database.spots
+    with worker(tmp_path, env) as running:
+        until_leading(running)
+        assert running.stop() == 0
+    shown = {"approvalStatus": "approved", "city": "Porto", "latitude": 1.0, "longitude": 2.0}
+    hidden = {"approvalStatus": "pending", "city": "Porto"}
+    for start in range(0, MANY, 5000):
+        rows = [{"name": f"Spot {n}", **(hidden if n % 100 else shown)} for n in range(start, start + 5000)]
+        spots.insert_many(rows, ordered=False)
+    with worker(tmp_path, env) as running:
+        scale = Scale(running)
+        scale.until(lambda: running.readiness().get("role") == "leader", "a leader")
+        chunks = database.knowledge_chunks
+        read = scale.until(lambda: chunks.count_documents({}) == MANY // 100, "the chunks of the backlog")
+        read += scale.until(lambda: _settled(running) >= MANY, "the end of the backlog")
+        spots.delete_many({})
+        gone = scale.until(lambda: chunks.count_documents({}) == 0, "the end of every chunk")
+        gone += scale.until(lambda: _settled(running) >= 2 * MANY, "the end of the deletes")
+        until_leading(running)
+        assert running.stop() == 0
+    with Oracle(env) as oracle:
+        assert oracle.differences() == CLEAN
+    show(capsys, f"backlog   {MANY} events in {read:.1f} s, {MANY} deletes in {gone:.1f} s, {scale.line()}")
+
+
+def test_a_document_of_ten_megabytes(
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+) -> None:
+    """It has its outcome, its neighbours are not kept waiting for ever, and memory stays bounded."""
+    sentence = "Bend the knees, look where you go, and let the board come back to you. "
+    with worker(tmp_path, env) as running, Oracle(env) as oracle:
+        until_leading(running)
+        scale = Scale(running)
+        calls = fake.counters()["calls"]
+        database.trickipedia.insert_one(trick("Huge", sentence * (10 * 1024 * 1024 // len(sentence))))
+        database.trickipedia.insert_one(trick("Ollie", "Pop."))
+        until_called(fake, calls)
+        took = scale.until(lambda: "Ollie" in set(database.knowledge_chunks.distinct("title")), "its neighbour")
+        took += scale.until(lambda: oracle.differences() == CLEAN, "its outcome")
+        assert running.stop() == 0
+    parts = database.knowledge_chunks.count_documents({"title": "Huge"})
+    show(capsys, f"10 MB     {parts} chunks in {took:.1f} s, {scale.line()}")
