@@ -4,6 +4,8 @@ import argparse
 import json
 import os
 import platform
+import signal
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,6 +37,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in BENCHMARKS]:
         parser.error(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    signal.signal(signal.SIGTERM, _end)
     options = Options(quick=arguments.quick, with_cocoindex=arguments.with_cocoindex)
     console = Console(soft_wrap=True)
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
@@ -47,6 +50,11 @@ def main() -> None:
         found[name] = report.as_json() | {"load": load}
         if arguments.json is not None:
             arguments.json.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+
+
+def _end(_number: int, _frame: object) -> None:
+    """Unwind, so that the servers and workers that we started end too."""
+    sys.exit(143)
 
 
 def _show(console: Console, report: Report, load: str) -> None:
