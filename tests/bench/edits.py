@@ -11,7 +11,7 @@ from worker.docs_sync.page import DocsPage
 
 _FENCE: Final = re.compile(r"^\s*(```|~~~)")
 _HEADING: Final = re.compile(r"^#{1,3}\s")
-_LINK: Final = re.compile(r"(?<!!)\[[^\[\]`]+\]\((\.{0,2}/[^\s()]+|https?://[^\s()]+)\)")
+_LINK: Final = re.compile(r"(?<!!)\[[^\[\]`]+\]\((https?://[^\s()]+)\)")
 _PLAIN: Final = re.compile(r"^[A-Z][A-Za-z ,'.]{40,}[.]$")
 
 
@@ -108,8 +108,8 @@ def _target(section: str, rng: Random) -> str | None:
 KINDS: Final = ("a word", "a longer sentence", "a sentence less", "a paragraph more")
 """Edits of the text of one section."""
 
-SILENT: Final = ("whitespace", "link target", "front matter")
-"""Edits that change no text."""
+SILENT: Final = ("whitespace", "external link target", "front matter")
+"""Edits that change no text; where a link within the site leads is text (worker/sources)."""
 
 _EDITS: Final[Mapping[str, Callable[[str, Random], str | None]]] = {
     "a word": _word,
@@ -117,5 +117,5 @@ _EDITS: Final[Mapping[str, Callable[[str, Random], str | None]]] = {
     "a sentence less": _shorter,
     "a paragraph more": _paragraph,
     "whitespace": _whitespace,
-    "link target": _target,
+    "external link target": _target,
 }
