@@ -44,6 +44,9 @@ SAY_EVERY: Final = 5.0
 WATCH_EVERY: Final = 15.0
 """Seconds between two looks at the history and the dead letters: slow things, and alerts wait minutes anyway."""
 
+CANCEL_AGAIN: Final = 0.2
+"""Seconds after which a task that has not ended is cancelled again."""
+
 CAPACITY: Final = 5000
 """Changes without outcome that the worker holds; beyond, the stream is not read further."""
 
@@ -123,11 +126,11 @@ class Leader:
             )
             workers = self._start_workers(group, duties)
             await stop.wait()
-            _cancel(finders)
+            await _end(finders)
             await self._around.probe.reached("draining")
             await self._drain()
             await self._around.probe.reached("drained")
-            _cancel(workers)
+            await _end(workers)
         await duties.save_checkpoint()
 
     async def backfill(self, sources: Sequence[str], reason: str) -> None:
@@ -138,7 +141,7 @@ class Leader:
             async with asyncio.TaskGroup() as group:
                 scanning = group.create_task(self._scan_for_ever(desk, sources))
                 await self._book.done(sources)
-                scanning.cancel()
+                await _end([scanning])
 
         await self._once(work)
 
@@ -166,7 +169,7 @@ class Leader:
             await work(desk)
             await duties.pay_debts_now()
             await self._coalescer.drained()
-            _cancel(workers)
+            await _end(workers)
         await duties.save_checkpoint()
 
     async def _begin(self) -> Position:
@@ -261,6 +264,14 @@ def _start(group: asyncio.TaskGroup, *duties: Coroutine[object, object, None]) -
     return [group.create_task(duty, name=duty.__qualname__) for duty in duties]
 
 
-def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel tasks until they have ended.
+
+    Once is not enough: in Python 3.11 `asyncio.wait_for`, which the driver uses, loses a cancellation that comes in the
+    same moment as the answer (gh-86296), and the task would go on for ever.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN)
