@@ -19,6 +19,7 @@ from tests.support.oracle import CLEAN, Oracle
 from tests.support.processes import Embedder, Worker, command, eventually, worker
 from worker.embedded import EmbeddedServer
 from worker.embedded_record import read_record
+from worker.process import same_process
 
 pytestmark = pytest.mark.slow
 
@@ -153,6 +154,16 @@ def _verified(env: dict[str, str], data: Path) -> None:
 
 
 @pytest.fixture
+def data(tmp_path: Path) -> Generator[Path]:
+    """A data folder; a server that a failed test leaves there is ended by its pid."""
+    folder = tmp_path / "data"
+    yield folder
+    record = read_record(folder)
+    if record is not None and same_process(record.pid, record.started):
+        os.kill(record.pid, signal.SIGKILL)
+
+
+@pytest.fixture
 def embedded_env(fake: Embedder) -> dict[str, str]:
     """Settings of workers that own their database, with the embedder over HTTP."""
     fake.script({"*": {}})
@@ -162,11 +173,11 @@ def embedded_env(fake: Embedder) -> dict[str, str]:
 
 
 def test_a_kill_of_the_embedded_database(
-    tmp_path: Path, embedded_env: dict[str, str], seed: int, capsys: Capture
+    tmp_path: Path, data: Path, embedded_env: dict[str, str], seed: int, capsys: Capture
 ) -> None:
     """The database dies in a load of writes, the worker after it; both start again and everything agrees."""
     show(capsys, f"CRASH_SEED={seed}")
-    rng, data, turns = random.Random(seed), tmp_path / "data", 0  # noqa: S311 - not secrets
+    rng, turns = random.Random(seed), 0  # noqa: S311 - not secrets
     for number in range(3):
         with _embedded_worker(tmp_path, embedded_env, data) as running:
             uri = eventually(lambda: EmbeddedServer.running(data), "the embedded database")
@@ -189,9 +200,8 @@ def test_a_kill_of_the_embedded_database(
     show(capsys, f"database  3 kills of the embedded database in {turns} writes, verified")
 
 
-def test_the_next_start_adopts_the_orphan(tmp_path: Path, embedded_env: dict[str, str]) -> None:
+def test_the_next_start_adopts_the_orphan(tmp_path: Path, data: Path, embedded_env: dict[str, str]) -> None:
     """A killed worker leaves its database running; the next one takes the same one over, leads at once, stops it."""
-    data = tmp_path / "data"
     options = ("--place", "ledger_written", "--data", str(data))
     with worker(tmp_path, embedded_env, *options, program=(CRASHING,)) as running:
         uri = eventually(lambda: EmbeddedServer.running(data), "the embedded database")
