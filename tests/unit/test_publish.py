@@ -29,12 +29,14 @@ class Store(SimStore):
     def __init__(self, db: Database) -> None:
         super().__init__(db, Weather(dice("w"), FAIR))
         self.batches: list[int] = []
+        self.began = asyncio.Event()
         self.running = 0
         self.conflicts = 0
 
     async def publish(self, publications: Sequence[Publication], leadership: Leadership) -> Sequence[Outcome]:
         """Count, and fail as often as asked to."""
         self.batches.append(len(publications))
+        self.began.set()
         self.running += 1
         assert self.running == 1, "one transaction at a time"
         try:
@@ -68,14 +70,49 @@ def test_whole_documents_as_many_as_fit() -> None:
     virtual.run(main)
 
 
-def test_transactions_of_one_leader_queue() -> None:
-    """They would all meet at the lease row."""
+def test_transactions_of_one_leader_queue_and_are_shared() -> None:
+    """They would all meet at the lease row: one at a time; whoever waits meanwhile goes together, as far as it fits."""
 
     async def main() -> None:
         store = Store(Stage().db)
         publisher = Publisher(store, Leadership(1), SimMeter())
-        await asyncio.gather(*(publisher.publish([publication(number, 1)]) for number in range(5)))
-        assert store.batches == [1] * 5
+        sizes = [1, 2, MOST_CHUNKS - 2, 1, 1]
+        works = (publisher.publish([publication(number, size)]) for number, size in enumerate(sizes))
+        assert await asyncio.gather(*works) == [["applied"]] * 5
+        assert store.batches == [1, 2, 2]
+
+    virtual.run(main)
+
+
+def test_who_waits_survives_the_one_that_stores() -> None:
+    """The one whose turn it is is cancelled in its transaction: the others store their own, and none waits for ever."""
+
+    async def main() -> None:
+        store = Store(Stage().db)
+        publisher = Publisher(store, Leadership(1), SimMeter())
+        tasks = [asyncio.ensure_future(publisher.publish([publication(number, 1)])) for number in range(4)]
+        await store.began.wait()
+        tasks[0].cancel()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(outcomes[0], asyncio.CancelledError)
+        assert outcomes[1:] == [["applied"]] * 3
+
+    virtual.run(main)
+
+
+def test_a_shared_conflict_is_told_to_all() -> None:
+    """Nothing of the transaction is stored, so each that shared it tries again."""
+
+    async def main() -> None:
+        store = Store(Stage().db)
+        publisher = Publisher(store, Leadership(1), SimMeter())
+        first = asyncio.ensure_future(publisher.publish([publication(0, 1)]))
+        await store.began.wait()
+        store.conflicts = 1
+        others = [asyncio.ensure_future(publisher.publish([publication(number, 1)])) for number in (1, 2)]
+        assert await first == ["applied"]
+        told = await asyncio.gather(*others, return_exceptions=True)
+        assert all(isinstance(one, Conflict) for one in told)
 
     virtual.run(main)
 
