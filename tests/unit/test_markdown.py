@@ -235,3 +235,19 @@ def test_a_run_of_small_sections_is_cut_at_its_own_names() -> None:
     assert len(set(after) - set(before)) <= 3
     assert 60 > len(before) > 6
     assert all(len(text.split()) >= 60 for text in before)
+
+
+def test_small_text_around_the_title_is_one_section() -> None:
+    """The title itself is not repeated inside."""
+    (section,) = page("Before.\n\n# Title\n\nAfter.", "Title").sections
+    assert [block.whole for block in section.blocks] == ["Before.", "After."]
+
+
+def test_what_was_joined_stays_whole() -> None:
+    """A section joins only where it fits as the filling counts, so no part starts at another section's heading."""
+    body = "\n\n".join(
+        f"## S{number}\n\n{'word ' * (60 + number)}\n\n### t{number}\n\nOne. Two." for number in range(40)
+    )
+    for limit in range(66, 112, 3):
+        for part in Docs().shape({"title": "T", "markdown": body}, words(limit)).parts:
+            assert not part.text.partition("\n\n")[2].startswith("#"), (limit, part.name)

@@ -19,7 +19,7 @@ from worker.sources.blocks import blocks_of, inline_text, is_diagram
 from worker.sources.clean import scrub
 from worker.sources.mdx import plain_markdown
 from worker.sources.source import Setting
-from worker.sources.split import MOST_CHARACTERS, SMALL, Block, tokens_of
+from worker.sources.split import MOST_CHARACTERS, SMALL, Block, tokens_of, weight_of
 
 MOST_NESTED: Final = 60
 """How deep lists and quotes may stand in each other; each one counts once or twice."""
@@ -179,26 +179,25 @@ def _joined(sections: Sequence[Section], drafts: Sequence[_Draft], title: str, s
     """Small sections appended to the one before them where both fit into one chunk; empty ones only lend their path."""
     joined: list[Section] = []
     costs = [_cost(section, setting) for section in sections]
-    used = room = 0
+    room = 0
     for index, section in enumerate(sections):
         leads = index + 1 < len(sections) and len(drafts[index + 1].above) > len(drafts[index].above)
         if not section.blocks and (leads or not section.path):
             continue
-        cost = costs[index]
-        heading = f"{'#' * drafts[index].above[-1].level} {section.path[-1]}" if section.path else ""
-        together = used + cost + (tokens_of(heading, setting) if cost < SMALL else 0)
-        if (
-            joined
-            and cost < SMALL
-            and together <= room
-            and not _starts(costs[index : index + 2], sections[index : index + 2])
-        ):
-            before = joined[-1]
-            joined[-1] = replace(before, blocks=(*before.blocks, Block(heading, leads=True), *section.blocks))
-            used = together
-        else:
-            joined.append(section)
-            used, room = cost, setting.limit - tokens_of(" > ".join([title, *section.path]), setting)
+        small = costs[index] < SMALL and not _starts(costs[index : index + 2], sections[index : index + 2])
+        if joined and small:
+            blocks = section.blocks
+            if section.path:
+                blocks = (Block(f"{'#' * drafts[index].above[-1].level} {section.path[-1]}", leads=True), *blocks)
+            weight = weight_of(blocks, setting)
+            if weight <= room:
+                joined[-1] = replace(joined[-1], blocks=(*joined[-1].blocks, *blocks))
+                room -= weight
+                continue
+        joined.append(section)
+        head = " > ".join([title, *section.path])
+        long = costs[index] >= setting.limit
+        room = 0 if long else setting.limit - tokens_of(f"{head}\n\n", setting) - weight_of(section.blocks, setting)
     return joined
 
 
