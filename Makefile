@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= data
+SPREAD := -n 2 --dist loadfile
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
@@ -33,10 +34,10 @@ lint: setup ## ruff, pyright (strict), import-linter
 	@$(BIN)/lint-imports
 
 check: lint ## the quick part of the tests (under two minutes)
-	@$(BIN)/python -m pytest -q -m 'not slow' tests/unit tests/property tests/contract
+	@$(BIN)/python -m pytest -q $(SPREAD) -m 'not slow' tests/unit tests/property tests/contract
 
 test: lint ## everything
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q $(SPREAD)
 
 format: setup ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix-only .

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 from pymongo import MongoClient
 
+from tests.support.figures import lines
 from worker.mongo.ping import answers
 
 _ATLAS_LOCAL: Final = "mongodb/mongodb-atlas-local:latest"
@@ -94,3 +95,13 @@ def atlas_uri() -> Iterator[str]:
         )
         assert answers(uri, _START_SECONDS)
         yield uri
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures that tests recorded, whichever process they ran in."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
+    found = list(dict.fromkeys(lines(reports)))
+    if found:
+        terminalreporter.section("figures")
+        for line in found:
+            terminalreporter.write_line(line)

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.crashes import Capture, Store, show, trick, until_called, until_leading
+from tests.support.crashes import Record, Store, show, trick, until_called, until_leading
 from tests.support.oracle import CLEAN, Oracle, rss_mb
 from tests.support.processes import Embedder, Worker, eventually, worker
 
@@ -53,7 +53,7 @@ def _settled(running: Worker) -> float:
 
 
 def test_an_outage_of_the_embedder(
-    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, record_property: Record
 ) -> None:
     """A minute without embedder at 50 changes a second: bounded, loud, and caught up afterwards."""
     database.trickipedia.insert_many([trick(f"Trick {n}", f"Says {n}.") for n in range(1000)])
@@ -73,13 +73,13 @@ def test_an_outage_of_the_embedder(
         took = scale.until(lambda: oracle.differences() == CLEAN, "convergence after the outage")
         assert running.stop() == 0
     show(
-        capsys,
+        record_property,
         f"outage    {turn} changes in {OUTAGE_SECONDS} s without embedder, {scale.line()}, clean in {took:.1f} s",
     )
 
 
 def test_a_backlog_and_a_great_delete(
-    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, record_property: Record
 ) -> None:
     """60,000 events that wait at the start, then one `delete_many` of them all: bounded, nothing is left over."""
     spots = database.spots
@@ -104,11 +104,11 @@ def test_a_backlog_and_a_great_delete(
         assert running.stop() == 0
     with Oracle(env) as oracle:
         assert oracle.differences() == CLEAN
-    show(capsys, f"backlog   {MANY} events in {read:.1f} s, {MANY} deletes in {gone:.1f} s, {scale.line()}")
+    show(record_property, f"backlog   {MANY} events in {read:.1f} s, {MANY} deletes in {gone:.1f} s, {scale.line()}")
 
 
 def test_a_document_of_ten_megabytes(
-    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, record_property: Record
 ) -> None:
     """It has its outcome, its neighbours are not kept waiting for ever, and memory stays bounded."""
     sentence = "Bend the knees, look where you go, and let the board come back to you. "
@@ -123,4 +123,4 @@ def test_a_document_of_ten_megabytes(
         took += scale.until(lambda: oracle.differences() == CLEAN, "its outcome")
         assert running.stop() == 0
     parts = database.knowledge_chunks.count_documents({"title": "Huge"})
-    show(capsys, f"10 MB     {parts} chunks in {took:.1f} s, {scale.line()}")
+    show(record_property, f"10 MB     {parts} chunks in {took:.1f} s, {scale.line()}")

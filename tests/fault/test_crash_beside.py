@@ -9,8 +9,8 @@ import pytest
 
 from tests.fault.test_crash_matrix import LIVE, MATRIX
 from tests.support.crashes import (
-    Capture,
     Figures,
+    Record,
     Store,
     doomed,
     show,
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_kill_beside_a_dead_letter(
-    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, record_property: Record
 ) -> None:
     """A document that the provider refuses has one letter, not two, and its neighbour its chunk."""
     figures = Figures()
@@ -48,11 +48,11 @@ def test_a_kill_beside_a_dead_letter(
                 assert running.stop() == 0
             assert database.freshness_dead_letters.count_documents({}) == turn
             assert set(texts(database)) == {f"Good {number}" for number in range(1, turn + 1)}
-    show(capsys, figures.line("poison"))
+    show(record_property, figures.line("poison"))
 
 
 def test_a_kill_between_a_request_and_its_answer(
-    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, record_property: Record
 ) -> None:
     """The command that waits for a leader's work gets its answer from the next leader."""
     figures = Figures()
@@ -70,7 +70,7 @@ def test_a_kill_between_a_request_and_its_answer(
                     assert following.stop() == 0
             finally:
                 asking.kill()
-    show(capsys, figures.line("request"))
+    show(record_property, figures.line("request"))
 
 
 def test_a_freeze_at_every_place(tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder) -> None:

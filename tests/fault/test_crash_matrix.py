@@ -14,8 +14,8 @@ from pymongo import MongoClient
 
 from tests.fault.crashing_main import INSIDE
 from tests.support.crashes import (
-    Capture,
     Figures,
+    Record,
     Store,
     doomed,
     places_in_code,
@@ -184,7 +184,7 @@ class Row:
 
 @pytest.mark.parametrize("operation", ["insert", "update", "delete", "rename"])
 def test_a_kill_while_the_stream_tells(
-    operation: str, tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, capsys: Capture
+    operation: str, tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, record_property: Record
 ) -> None:
     """Whichever place it dies at, the next start leads at once, catches up, and embeds at most the batch in flight."""
     play, figures = Play(database), Figures()
@@ -193,11 +193,11 @@ def test_a_kill_while_the_stream_tells(
         bill = Bill(fake, figures, fake.counters()["texts"], database.trickipedia.count_documents({}))
         Row(tmp_path, env, play, fake, oracle, figures, bill).run(operation)
     assert command("verify", "--json", env=env).value.items() >= {"ok": True, **CLEAN}.items()
-    show(capsys, figures.line(operation))
+    show(record_property, figures.line(operation))
 
 
 def test_a_kill_in_a_first_scan(
-    tmp_path: Path, mongo_uri: str, database_name: str, fake: Embedder, capsys: Capture
+    tmp_path: Path, mongo_uri: str, database_name: str, fake: Embedder, record_property: Record
 ) -> None:
     """Each place on a database of its own: the next start goes on with the scan, and nothing is missing after it."""
     figures = Figures()
@@ -208,7 +208,7 @@ def test_a_kill_in_a_first_scan(
                 _scan_once(tmp_path, settings(mongo_uri, name, fake), client[name], (place, fake), figures)
             finally:
                 client.drop_database(name)
-    show(capsys, figures.line("snapshot"))
+    show(record_property, figures.line("snapshot"))
 
 
 def _scan_once(folder: Path, env: dict[str, str], database: Store, at: tuple[str, Embedder], figures: Figures) -> None:

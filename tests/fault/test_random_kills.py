@@ -14,7 +14,7 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from tests.support.crashes import CRASHING, Capture, Store, settings, show, texts, trick, until_leading
+from tests.support.crashes import CRASHING, Record, Store, settings, show, texts, trick, until_leading
 from tests.support.oracle import CLEAN, Oracle
 from tests.support.processes import Embedder, Worker, command, eventually, worker
 from worker.embedded import EmbeddedServer
@@ -97,10 +97,10 @@ def _says_what_documents_say(database: Store) -> None:
 
 
 def test_random_kills_in_a_backfill(
-    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, seed: int, capsys: Capture
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, seed: int, record_property: Record
 ) -> None:
     """Five kills of a first scan under writers: in the end everything agrees, and little was embedded twice."""
-    show(capsys, f"CRASH_SEED={seed}")
+    show(record_property, f"CRASH_SEED={seed}")
     rng = random.Random(seed)  # noqa: S311 - not secrets
     database.trickipedia.insert_many([trick(f"Trick {n}", f"Says {n}.") for n in range(DOCUMENTS)])
     before = fake.counters()["texts"]
@@ -124,7 +124,7 @@ def test_random_kills_in_a_backfill(
     assert command("backfill", "--json", env=env).value["embeddings"] == 0
     assert fake.counters()["texts"] == again
     words = f"{KILLS} kills, {writers.turns} writes meanwhile, {embedded} texts embedded of {DOCUMENTS + writers.texts}"
-    show(capsys, f"backfill  {words}, clean {took:.1f} s after it led")
+    show(record_property, f"backfill  {words}, clean {took:.1f} s after it led")
 
 
 def _insert_missing(uri: str) -> None:
@@ -173,10 +173,10 @@ def embedded_env(fake: Embedder) -> dict[str, str]:
 
 
 def test_a_kill_of_the_embedded_database(
-    tmp_path: Path, data: Path, embedded_env: dict[str, str], seed: int, capsys: Capture
+    tmp_path: Path, data: Path, embedded_env: dict[str, str], seed: int, record_property: Record
 ) -> None:
     """The database dies in a load of writes, the worker after it; both start again and everything agrees."""
-    show(capsys, f"CRASH_SEED={seed}")
+    show(record_property, f"CRASH_SEED={seed}")
     rng, turns = random.Random(seed), 0  # noqa: S311 - not secrets
     for number in range(3):
         with _embedded_worker(tmp_path, embedded_env, data) as running:
@@ -197,7 +197,7 @@ def test_a_kill_of_the_embedded_database(
         with MongoClient[dict[str, Any]](uri) as client:
             _says_what_documents_say(client["TrickList2"])
         assert running.stop() == 0
-    show(capsys, f"database  3 kills of the embedded database in {turns} writes, verified")
+    show(record_property, f"database  3 kills of the embedded database in {turns} writes, verified")
 
 
 def test_the_next_start_adopts_the_orphan(tmp_path: Path, data: Path, embedded_env: dict[str, str]) -> None:

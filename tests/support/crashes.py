@@ -2,7 +2,6 @@
 
 import re
 import signal
-import sys
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -10,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from pymongo.database import Database
 
+from tests.support.figures import FIGURES
 from tests.support.processes import PATIENCE, ROOT, Embedder, Worker, environment, eventually, worker
 
 Store = Database[dict[str, Any]]
-Capture = pytest.CaptureFixture[str]
+Record = Callable[[str, object], None]
+"""Pytest's `record_property`: it reaches the summary from any process."""
 
 CRASHING: Final = str(Path("tests") / "fault" / "crashing_main.py")
 KEY: Final = "sk-or-canary-5e1f0c"
@@ -113,7 +113,6 @@ def until_called(fake: Embedder, calls: int) -> None:
     eventually(lambda: fake.counters()["calls"] > calls, "a call of the embedder", PATIENCE)
 
 
-def show(capsys: Capture, line: str) -> None:
-    """Print a line of figures, captured output or not."""
-    with capsys.disabled():
-        sys.stdout.write(f"\n{line}")
+def show(record: Record, line: str) -> None:
+    """Have a line of figures printed at the end of the run, by whichever process the test runs in."""
+    record(FIGURES, line)
