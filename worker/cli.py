@@ -17,7 +17,8 @@ import click
 
 from worker.commands.where import Where
 from worker.config import SOURCES
-from worker.errors import EXIT_BUG, EXIT_USAGE, KnowledgeError, exit_code
+from worker.errors import EXIT_USAGE, KnowledgeError, exit_code
+from worker.lifecycle import code_of, leaves_of
 
 PROGRAM: Final = "trickbook-worker"
 DATA: Final = Path("data")
@@ -190,13 +191,20 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         code = EXIT_USAGE
-    except KnowledgeError as error:
-        code = exit_code(error)
-        _tell(error, code)
-    except Exception:  # noqa: BLE001 - the last place: a bug is told whole, with the exit code for it
-        traceback.print_exc()
-        code = EXIT_BUG
+    except Exception as error:  # noqa: BLE001 - the last place
+        code = _ended(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _ended(error: Exception) -> int:
+    """Say what ended the command, a bug whole; its exit code. What ends a task of several comes as a group."""
+    code = code_of(error)
+    foreseen = [leaf for leaf in leaves_of(error) if isinstance(leaf, KnowledgeError)]
+    if len(foreseen) == len(list(leaves_of(error))):
+        _tell(next(leaf for leaf in foreseen if exit_code(leaf) == code), code)
+    else:
+        traceback.print_exception(error)
+    return code
 
 
 def _tell(error: KnowledgeError, code: int) -> None:

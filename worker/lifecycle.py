@@ -233,7 +233,7 @@ def _verdict(task: asyncio.Task[None], *, died: bool) -> int:
 
 def _mourn(name: str, error: BaseException) -> None:
     """Log what ended a task: what was foreseen in its own words, a bug with its traceback."""
-    leaves = list(_leaves(error))
+    leaves = list(leaves_of(error))
     for leaf in leaves:
         if isinstance(leaf, KnowledgeError):
             kind = type(leaf).__name__
@@ -242,9 +242,10 @@ def _mourn(name: str, error: BaseException) -> None:
         log(_logger, logging.CRITICAL, "task_died", f"{name} died, and the worker with it", task=name, error=error)
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def leaves_of(error: BaseException) -> Iterator[BaseException]:
+    """The errors of a group, however deep; of anything else, that error alone."""
     if isinstance(error, BaseExceptionGroup):
         for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _leaves(inner)
+            yield from leaves_of(inner)
     else:
         yield error

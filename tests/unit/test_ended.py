@@ -1,0 +1,29 @@
+"""What ends a one-shot command, alone or in a group of tasks: its words and its exit code."""
+
+import pytest
+
+from worker.cli import _ended  # pyright: ignore[reportPrivateUsage]
+from worker.errors import Poison, Refused, Unreachable
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (Unreachable("no answer"), 75, "no answer"),
+        (ExceptionGroup("tasks", [Unreachable("no answer")]), 75, "no answer"),
+        (ExceptionGroup("tasks", [Unreachable("no answer"), ExceptionGroup("x", [Refused("no key")])]), 78, "no key"),
+        (ExceptionGroup("tasks", [Poison("too large")]), 70, "too large"),
+    ],
+)
+def test_what_was_foreseen_is_told_in_its_own_words(
+    error: Exception, code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, no traceback; the code of what counts most."""
+    assert _ended(error) == code
+    assert capsys.readouterr().err == f"trickbook-worker: {words}\n"
+
+
+def test_a_bug_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """With its traceback, also beside an error that was foreseen."""
+    assert _ended(ExceptionGroup("tasks", [Unreachable("no answer"), KeyError("bug")])) == 70
+    assert "KeyError: 'bug'" in capsys.readouterr().err
