@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 import pymongo
 from bson.binary import UUID_SUBTYPE, Binary
-from bson.codec_options import CodecOptions
+from bson.codec_options import CodecOptions, DatetimeConversion
 from bson.errors import BSONError
 from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
@@ -67,7 +67,14 @@ class Database:
     """One database. `name` is its name, `client` stays with the one who opened it."""
 
     def __init__(self, raw: Any, driver: DriverName) -> None:  # noqa: ANN401 - the two drivers share no type
-        options = CodecOptions[Row](tz_aware=True, uuid_representation=4)
+        options = CodecOptions[Row](
+            tz_aware=True,
+            uuid_representation=4,
+            # A date past the year 9999 or a text that is not UTF-8 is an odd value of one field; by default the driver
+            # refuses the whole answer for it, and every document in it.
+            datetime_conversion=DatetimeConversion.DATETIME_AUTO,
+            unicode_decode_error_handler="replace",
+        )
         self._raw = raw.with_options(
             codec_options=options,
             read_concern=ReadConcern("majority"),
