@@ -345,7 +345,7 @@ class Scan:
     """The state of the scan of one source.
 
     `shape` fingerprints what shaped it (chunker version, model, limits): another fingerprint means a new scan is due.
-    `after` is the id up to which every document has a durable outcome; `swept` says that orphans were looked for too.
+    `after` is the id up to which every document has a durable outcome; `done` says that orphans were looked for too.
     """
 
     source: str

@@ -107,7 +107,7 @@ class KnowledgeStore(Protocol):
         ...
 
     async def page(self, source: str, after: str | None, limit: int) -> Sequence[DocKey]:
-        """Documents of a source that have chunks or a living ledger row, in the order of their key's text."""
+        """Documents of a source that have a living ledger row, in the order of their key's text."""
         ...
 
     def audit(self) -> AsyncIterator[AuditedChunk]:

@@ -85,7 +85,7 @@ class MongoKnowledge:
         return await self._keys({"expiresAt": {"$lte": now}}, [("expiresAt", 1)], limit)
 
     async def page(self, source: str, after: str | None, limit: int) -> Sequence[DocKey]:
-        """Documents of a source with a living ledger row, or with chunks that no ledger row explains."""
+        """Documents of a source with a living ledger row; chunks that no row explains are found by `audit` alone."""
         query: dict[str, Any] = {"source": source, "deleted": False}
         if after is not None:
             query["_id"] = {"$gt": after}

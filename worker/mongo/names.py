@@ -1,4 +1,4 @@
-"""The worker's own collections (design.md, "Contracts"), and the field names of their rows."""
+"""The worker's own collections (design.md, "Contracts"), and the ids of their single rows."""
 
 from typing import Final
 
