@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from bson import Timestamp
 
-from worker.errors import HistoryLost, KnowledgeError, Poison, Unreachable
+from worker.errors import HistoryLost, KnowledgeError, Poison, Retryable, Unreachable
 from worker.model import (
     DocKey,
     DocumentChanged,
@@ -64,6 +64,8 @@ class MongoChangeStream:
         """The time of the oldest entry of the history, or None where `local` may not be read (Atlas' shared tiers)."""
         try:
             rows = await self._database.beside("local").find("oplog.rs", {}, {"ts": 1}, sort=[("$natural", 1)], limit=1)
+        except Retryable:
+            raise  # not known now: whoever went on without it might go on past a gap
         except KnowledgeError:
             return None
         return rows[0].get("ts") if rows else None

@@ -1,0 +1,41 @@
+"""What is known of the oldest entry of the history, and what is not known now."""
+
+from typing import cast
+
+import pytest
+
+from worker.errors import KnowledgeError, Refused, Unreachable
+from worker.mongo.change_stream import MongoChangeStream
+from worker.mongo.driver import Database
+
+
+class Answering:
+    """A database whose `local` answers every question with this error."""
+
+    def __init__(self, error: KnowledgeError) -> None:
+        self._error = error
+
+    def beside(self, name: str) -> "Answering":
+        """Itself, when asked for `local`."""
+        assert name == "local"
+        return self
+
+    async def find(self, *_asked: object, **_how: object) -> list[object]:
+        """The error."""
+        raise self._error
+
+
+def stream(error: KnowledgeError) -> MongoChangeStream:
+    """A stream of that database."""
+    return MongoChangeStream(cast("Database", Answering(error)), ["docs"])
+
+
+async def test_where_local_may_not_be_read_the_age_is_unknown() -> None:
+    """Atlas' shared tiers: the server tells of a lost history itself."""
+    assert await stream(Refused("not allowed")).oldest() is None
+
+
+async def test_no_answer_is_no_unknown_age() -> None:
+    """Whoever followed without it would pass over a gap where the server tells of none (the embedded one)."""
+    with pytest.raises(Unreachable):
+        await stream(Unreachable("no answer")).oldest()
