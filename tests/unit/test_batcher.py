@@ -56,10 +56,10 @@ class Client:
 class Kit:
     """An embedder with what it leans on."""
 
-    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, limits: Limits = Limits(), patience: float | None = None) -> None:  # noqa: B008 - frozen
         self.client, self.health, self.meter = Client(), SimHealth(), SimMeter()
         probe = CrashingProbe(Weather(dice("w"), FAIR))
-        around = Around(virtual.VirtualClock(), self.meter, self.health, probe, dice("batcher"))
+        around = Around(virtual.VirtualClock(), self.meter, self.health, probe, dice("batcher"), patience)
         self.embedder = BatchingEmbedder(self.client, WordCounter(), limits, around)
 
     async def right(self, texts: Sequence[str]) -> None:
@@ -187,6 +187,20 @@ def test_malformed_replies_are_tried_again_and_told() -> None:
         kit.client.faults.clear()
         await embedding
         assert kit.health.reasons == {}
+
+    virtual.run(main)
+
+
+def test_patience_begins_with_the_first_failure() -> None:
+    """A command whose texts wait long for their turn still tries again when the endpoint fails once."""
+
+    async def main() -> None:
+        kit = Kit(Limits(texts=1, concurrency=1), patience=5)
+        kit.client.faults[8] = Unavailable("once")
+        await kit.right(WORDS)
+        kit.client.faults[-1] = Unavailable("for ever")
+        with pytest.raises(Unavailable, match="for ever"):
+            await kit.right(["another"])
 
     virtual.run(main)
 

@@ -144,13 +144,14 @@ class BatchingEmbedder:
         """One request, sent until it is answered or patience ends. Raises Poison, Fatal, or the last Retryable."""
         texts = [waiting.text for waiting in batch]
         tokens = sum(waiting.tokens for waiting in batch)
-        began = self._around.clock.monotonic()
+        began: float | None = None
         while True:
             async with self._slots, self._breaker.permit():
                 await self._keep_rate(tokens)
                 try:
                     embedded = await self._client.embed(texts)
                 except Retryable as error:
+                    began = self._around.clock.monotonic() if began is None else began
                     if self._around.spent(began):
                         raise
                     self._count_failure(error)

@@ -24,8 +24,8 @@ class NoProbe:
 class Around:
     """The surroundings of the pipeline.
 
-    `patience` is how many seconds a command waits through an outage before it gives up; None, for the daemon, is for
-    ever.
+    `patience` is how many seconds a command waits through an outage, from the first failure on, before it gives up;
+    None, for the daemon, is for ever.
     """
 
     clock: Clock
@@ -41,12 +41,13 @@ class Around:
         Raises what is not Retryable at once, and the last Retryable when patience ends.
         """
         backoff = Backoff(self.rng)
-        began = self.clock.monotonic()
+        began: float | None = None
         try:
             while True:
                 try:
                     return await attempt()
                 except Retryable as error:
+                    began = self.clock.monotonic() if began is None else began
                     if self.spent(began):
                         raise
                     self.health.pause(reason, str(error))
@@ -56,5 +57,5 @@ class Around:
                 self.health.resume(reason)  # however it ends: nobody waits for it any more
 
     def spent(self, began: float) -> bool:
-        """Whether patience has ended for something that began at that monotonic time."""
+        """Whether patience has ended with an outage that began at that monotonic time."""
         return self.patience is not None and self.clock.monotonic() - began >= self.patience
