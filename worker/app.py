@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -95,6 +95,14 @@ class App:
         world, terms = self.world, self.terms
         shaper = Shaper(world.documents, terms.sources, terms.target.tokens, self.clock, terms.offload)
         return Auditor(world.documents, world.papers.store, shaper, terms.target)
+
+    def chosen(self, sources: Sequence[str]) -> list[str]:
+        """These sources, all that are watched for none; raises ConfigurationFault for one that is not watched."""
+        for source in sources:
+            if source not in self.settings.sources:
+                message = f"{source} is not among WORKER_SOURCES: add it there, or leave it out"
+                raise ConfigurationFault(message)
+        return list(sources or self.settings.sources)
 
     async def counts(self, source: str) -> Mapping[str, int]:
         """`documents` and `chunks` of a source."""

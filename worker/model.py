@@ -374,5 +374,5 @@ class Request:
     """
 
     id: str
-    kind: Literal["backfill", "look", "forget"]
+    kind: str
     arguments: Mapping[str, object]

@@ -72,6 +72,15 @@ def test_a_pin_of_another_model(mongo_uri: str, database_name: str) -> None:
     assert "text-embedding-3-large" in done.err
 
 
+def test_a_source_that_is_not_watched(mongo_uri: str, database_name: str) -> None:
+    """It cannot be looked at by who does not watch it: 78, naming the setting."""
+    env = environment(ATLAS_URI=mongo_uri, ATLAS_DB=database_name, OPENROUTER_API_KEY="k", WORKER_SOURCES="docs")
+    for name in ("backfill", "verify"):
+        done = command(name, "--source", "spots", "--json", env=env)
+        assert done.code == 78, done.err
+        assert "WORKER_SOURCES" in done.err
+
+
 def test_usage_errors() -> None:
     """64 for an unknown command, option, or a missing argument."""
     env = environment(**GOOD)

@@ -13,7 +13,7 @@ from tests.support.sim_ports import SimCheckpoints
 from tests.support.sim_stage import FAIR, TRICKS, Stage, document, trick
 from tests.support.sim_weather import Weather, dice
 from worker.errors import FencedOff, Unreachable
-from worker.model import Checkpoint, Leadership, LedgerRow, Request, Scan
+from worker.model import Checkpoint, DocKey, Leadership, LedgerRow, Request, Scan
 from worker.pipeline.shape import T
 
 
@@ -145,6 +145,17 @@ def test_a_backfill_scans_its_source_and_ends() -> None:
     virtual.run(main)
 
 
+def test_a_look_at_a_source_that_is_not_watched_looks_at_nothing() -> None:
+    """A dead letter of former days, say."""
+
+    async def main() -> None:
+        stage = Stage()
+        await stage.leader().look([DocKey.of("former", 1)], "repair")
+        assert stage.meter.came_in == 0
+
+    virtual.run(main)
+
+
 def test_a_backfill_that_is_fenced_off_leaves_no_task() -> None:
     """Its scanner and its waiting end with it."""
 
@@ -179,7 +190,7 @@ def test_requests_are_done_whatever_they_ask_for() -> None:
             {"sources": ["nobody"], "keys": [{"id": 1}, 3]},
         ]
         for number, arguments in enumerate(odd):
-            for kind in ("backfill", "look", "forget"):
+            for kind in ("backfill", "look", "forget", "dance"):
                 name = f"{number} {kind}"
                 stage.db.requests[name] = Request(name, kind, arguments)
         keys = [{"source": "nobody", "id": 1}, {"source": "tricks", "id": 1}]

@@ -18,15 +18,15 @@ async def backfill(where: Where, sources: Sequence[str]) -> int:
     """Scan the sources, all by default; a sweep of orphans is part of it."""
     began = time.monotonic()
     async with opened(embedded=where.embedded, data=where.data) as app:
-        chosen = list(sources or app.settings.sources)
+        chosen = app.chosen(sources)
         with Bars(shown=where.people) as bars:
             for source in chosen:
                 bars.expect(source, await app.world.documents.estimate(source))
-            await hand_over(
+            led = await hand_over(
                 app, "backfill", {"sources": chosen}, lambda leader: leader.backfill(chosen, "backfill"), bars.moved
             )
-        report = await _report(app, chosen, time.monotonic() - began)
-    embedded = report["embeddings"]
+        embedded = app.embedded_texts if led else None  # nobody here knows what the worker that runs embedded
+        report = await _report(app, chosen, embedded, time.monotonic() - began)
     where.answer(
         report,
         f"Looked at {report['documents']:,} documents in {report['seconds']} s: "
@@ -35,13 +35,13 @@ async def backfill(where: Where, sources: Sequence[str]) -> int:
     return EXIT_OK
 
 
-async def _report(app: App, sources: Sequence[str], seconds: float) -> dict[str, object]:
+async def _report(app: App, sources: Sequence[str], embedded: int | None, seconds: float) -> dict[str, object]:
     counts = {source: await app.counts(source) for source in sources}
     return {
         "sources": counts,
         "documents": sum(count["documents"] for count in counts.values()),
         "chunks": sum(count["chunks"] for count in counts.values()),
-        "embeddings": app.embedded_texts,
+        "embeddings": embedded,
         "deadLetters": len(await app.world.papers.letters.all()),
         "seconds": round(seconds, 2),
     }

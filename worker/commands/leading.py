@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from worker.app import App
-from worker.errors import Unavailable
+from worker.errors import ConfigurationFault, Unavailable
 from worker.model import Scan
 from worker.pipeline.leader import Leader
 
@@ -20,27 +20,28 @@ async def hand_over(
     arguments: Mapping[str, object],
     lead: Callable[[Leader], Awaitable[None]],
     watch: Callable[[Scan], None] = lambda _scan: None,
-) -> None:
-    """Do the work under the lease if it is free, else leave a request and wait until it is done.
+) -> bool:
+    """Do the work under the lease if it is free, else leave a request and wait until it is done; whether we led.
 
-    Raises Unavailable when the leader does not take the request.
+    Raises Unavailable when the leader does not take the request, ConfigurationFault when it does not know it.
     """
     lease = app.world.papers.lease
     leadership = await lease.acquire()
     if leadership is None:
         await _request(app, kind, arguments)
-        return
+        return False
     try:
         await lead(app.leader(leadership, watch))
     finally:
-        await lease.release(leadership)
+        await app.release(leadership)
+    return True
 
 
 async def _request(app: App, kind: str, arguments: Mapping[str, object]) -> None:
     requests = app.requests
     request_id = await requests.submit(kind, arguments)
     waited = 0.0
-    while await requests.result(request_id) is None:
+    while (result := await requests.result(request_id)) is None:
         waited = 0.0 if await requests.begun(request_id) else waited + POLL
         if waited > PATIENCE:
             message = (
@@ -48,3 +49,6 @@ async def _request(app: App, kind: str, arguments: Mapping[str, object]) -> None
             )
             raise Unavailable(message)
         await asyncio.sleep(POLL)
+    if "refused" in result:
+        message = f"{result['refused']}: the worker that leads is of another version than this command"
+        raise ConfigurationFault(message)

@@ -23,7 +23,7 @@ ROUNDS: Final = 3
 async def verify(where: Where, sources: Sequence[str], *, repair: bool) -> int:
     """Compare, and with `repair` mend through the pipeline and compare again; 1 when something still differs."""
     async with opened(embedded=where.embedded, data=where.data) as app:
-        chosen = list(sources or app.settings.sources)
+        chosen = app.chosen(sources)
         with _Spinner(shown=where.people) as spinner:
             suspects = await _differences(app, chosen, spinner.told)
             found = sum(suspects.count().values())

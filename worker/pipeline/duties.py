@@ -155,6 +155,8 @@ class Duties:
                 letters, leadership = self._papers.letters, self._leadership
                 dropped = await self._around.persist("database", lambda: letters.drop(keys, leadership))
                 return {"dropped": dropped}
+            case _:  # a newer command's, or nobody's: taken again at every start, it must not end the worker
+                return {"refused": f"this worker knows no request of the kind {request.kind}"}
 
 
 def _names(value: object) -> tuple[str, ...]:

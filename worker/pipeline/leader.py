@@ -146,13 +146,16 @@ class Leader:
         await self._once(work)
 
     async def look(self, keys: Sequence[DocKey], origin: Origin, discard: Sequence[object] = ()) -> None:
-        """Remove the chunk rows `discard`, look at these documents once, without the stream, and end."""
+        """Remove the chunk rows `discard`, look at these documents once, without the stream, and end.
+
+        Of sources that are not watched, at nothing.
+        """
 
         async def work(desk: Desk) -> None:
             if discard:
                 store, leadership = self._world.papers.store, self._leadership
                 await self._around.persist("database", lambda: store.discard(discard, leadership))
-            await desk.attend(keys, origin)
+            await desk.attend(self._book.watched(keys), origin)
 
         await self._once(work)
 
