@@ -98,9 +98,12 @@ class LeaseHeld(Fatal):
 
 
 def exit_code(error: KnowledgeError) -> int:
-    """The exit code that tells a supervisor what to do about this error."""
+    """The exit code that tells a supervisor what to do about this error.
+
+    A plain Fatal is what nobody foresaw (a code of the server that is not in our tables): a bug, and tried again.
+    """
     if isinstance(error, Retryable | LeaseHeld | FencedOff):
         return EXIT_TRY_LATER
-    if isinstance(error, Fatal):
+    if isinstance(error, Fatal) and type(error) is not Fatal:
         return EXIT_CONFIGURATION
     return EXIT_BUG

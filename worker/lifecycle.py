@@ -187,7 +187,7 @@ async def supervise(
 
 
 def code_of(error: BaseException) -> int:
-    """FencedOff and what may succeed later: 75; what a person must mend: 78; anything else: 70.
+    """FencedOff and what may succeed later: 75; what a person must mend: 78; a bug or a code nobody foresaw: 70.
 
     Of a group, a bug counts most, then the highest code.
     """

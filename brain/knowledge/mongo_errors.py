@@ -1,8 +1,8 @@
 """What a PyMongo error means: one of our own, by type and code.
 
 Both halves use this. Callers that expect a code (a write conflict, a lost history, a server without search) look at it
-before they come here. Sources: MongoDB's error code list, and the drivers' retryable-reads specification for the
-codes that mean "not now".
+before they come here. Sources: MongoDB's error code list, and the drivers' specifications of retryable reads and of
+change streams for the codes that mean "not now".
 """
 
 import re
@@ -35,11 +35,19 @@ _NOT_NOW: Final = frozenset(
         *(50, 64, 112, 134, 262),  # MaxTimeMSExpired, WriteConcern, WriteConflict, ReadConcernNotYet, ExceededTimeLimit
         *(251, 246, 290, 384),  # NoSuchTransaction, SnapshotUnavailable, TransactionExceededLifetime, ConnectionError
         *(43, 175, 237),  # CursorNotFound, QueryPlanKilled, CursorKilled
+        *(24, 239),  # LockTimeout, SnapshotTooOld
+        *(133, 211, 216),  # FailedToSatisfyReadPreference, KeyNotFound (just after an election), ElectionInProgress
+        *(63, 150, 234, 13388),  # StaleShardVersion, StaleEpoch, RetryChangeStream, StaleConfig
         *(202, 462, 489),  # NetworkInterfaceExceededTimeLimit, IngressRequestRateLimitExceeded, search overload
     }
 )
 _INDEX_MISSING: Final = 27
-_PASSING_LABELS: Final = ("TransientTransactionError", "RetryableWriteError", "SystemOverloadedError")
+_PASSING_LABELS: Final = (
+    "TransientTransactionError",
+    "RetryableWriteError",
+    "ResumableChangeStreamError",
+    "SystemOverloadedError",
+)
 _LONGEST_REASON: Final = 160  # characters
 _CREDENTIALS: Final = re.compile(r"//[^\s/]*@")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from worker.cli import _ended  # pyright: ignore[reportPrivateUsage]
-from worker.errors import Poison, Refused, Unreachable
+from worker.errors import Fatal, Poison, Refused, Unreachable
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,7 @@ from worker.errors import Poison, Refused, Unreachable
         (ExceptionGroup("tasks", [Unreachable("no answer")]), 75, "no answer"),
         (ExceptionGroup("tasks", [Unreachable("no answer"), ExceptionGroup("x", [Refused("no key")])]), 78, "no key"),
         (ExceptionGroup("tasks", [Poison("too large")]), 70, "too large"),
+        (Fatal("code 8"), 70, "code 8"),
     ],
 )
 def test_what_was_foreseen_is_told_in_its_own_words(

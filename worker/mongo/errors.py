@@ -8,8 +8,9 @@ from pymongo.errors import OperationFailure, PyMongoError
 from brain.knowledge.mongo_errors import as_knowledge_error, code_of
 from worker.errors import Conflict, HistoryLost, KnowledgeError, Poison, WrongTopology
 
-_CONFLICT: Final = frozenset({112, 251, 244, 11000})
-"""WriteConflict, NoSuchTransaction, TransactionTooOld, and a duplicate key: two upserts met, one of them is there."""
+_CONFLICT: Final = frozenset({112, 251, 225, 244, 11000})
+"""WriteConflict, NoSuchTransaction, TransactionTooOld, TransactionAborted, and a duplicate key: two upserts met, one of
+them is there."""
 
 _HISTORY_LOST: Final = frozenset({286, 280, 260, 222, 50811})
 """ChangeStreamHistoryLost, ChangeStreamFatalError, InvalidResumeToken, CloseChangeStream, and a token that the server
