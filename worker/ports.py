@@ -272,6 +272,10 @@ class Health(Protocol):
         """The monotonic time since when the oldest change without outcome waits; None: nothing waits."""
         ...
 
+    def advanced(self) -> None:
+        """Something was done for a change that still waits, as when some of a long document's texts are embedded."""
+        ...
+
     def role(self, role: Literal["starting", "standby", "leader"]) -> None:
         """What this process is now."""
         ...

@@ -60,6 +60,7 @@ class SimHealth:
     def __init__(self) -> None:
         self.reasons: dict[str, str] = {}
         self.pending: Sequence[str] = ()
+        self.advances = 0
 
     def pause(self, reason: str, detail: str) -> None:
         """Raise."""
@@ -74,6 +75,10 @@ class SimHealth:
 
     def watermark(self, oldest_open: float | None) -> None:
         """Ignored."""
+
+    def advanced(self) -> None:
+        """Count."""
+        self.advances += 1
 
     def role(self, role: Literal["starting", "standby", "leader"]) -> None:
         """Ignored."""

@@ -83,6 +83,17 @@ def test_callers_share_a_request_and_a_text_is_sent_once() -> None:
     virtual.run(main)
 
 
+def test_every_answered_request_is_told_as_an_advance() -> None:
+    """A document of many requests is not stuck while they are answered."""
+
+    async def main() -> None:
+        kit = Kit(Limits(texts=2, concurrency=1))
+        await kit.right(WORDS)
+        assert kit.health.advances == len(kit.client.calls) == 5
+
+    virtual.run(main)
+
+
 def test_a_text_that_is_on_its_way_is_not_sent_again() -> None:
     """Also when the request is out already; afterwards it is, since nothing is remembered here."""
 

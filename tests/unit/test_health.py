@@ -1,7 +1,10 @@
 """Readiness by the rules of design.md "/readyz"."""
 
+import logging
 import math
 from datetime import UTC, datetime
+
+import pytest
 
 from worker.observe.health import HealthBoard, Heartbeat
 from worker.ports import Health
@@ -162,6 +165,34 @@ def test_only_a_stuck_leader_is_to_be_restarted() -> None:
     assert not board.moving()
     board.watermark(clock.at - 400)
     assert board.moving()
+
+
+def test_a_long_document_that_comes_on_is_not_stuck() -> None:
+    """Minutes of embedding for one document are work: a watchdog's restart would throw it away and begin again."""
+    board, clock = leader()
+    board.watermark(clock.at)
+    for _ in range(300):
+        clock.at += 1
+        board.stream_moved()
+        if clock.at % 30 == 0:
+            board.advanced()
+        assert board.moving()
+
+
+def test_readiness_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    """Once each way, with the reasons."""
+    board, clock = leader()
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            board.tell()
+        board.watermark(clock.at - 31)
+        for _ in range(3):
+            board.tell()
+        board.watermark(None)
+        board.tell()
+    said = [record.getMessage() for record in caplog.records]
+    late = "not ready: a change has waited 31 s for its outcome (limit 30 s)"
+    assert said == ["ready, as leader", late, "ready, as leader"]
 
 
 def test_an_idle_leader_moves() -> None:

@@ -20,7 +20,7 @@ from worker.errors import ConfigurationFault
 from worker.lifecycle import Notifier, Stop, beat, supervise
 from worker.model import Leadership
 from worker.mongo.docs import MongoDocs
-from worker.observe.health import HealthBoard, Heartbeat
+from worker.observe.health import HealthBoard, Heartbeat, announce
 from worker.observe.http import StatusServer
 from worker.observe.log import configure, log
 from worker.observe.metrics import PrometheusMeter
@@ -70,7 +70,10 @@ async def run(where: Where, sample: Path | None, probe: Probe | None = None) -> 
             start = Start(where, sample, server.port)
             code = await supervise(
                 _serve(connection, around, stop, start),
-                {"heartbeat": beat(heartbeat, notifier, board.moving, clock)},
+                {
+                    "heartbeat": beat(heartbeat, notifier, board.moving, clock),
+                    "readiness": announce(board, clock),
+                },
                 stop,
                 settings.drain_seconds,
             )

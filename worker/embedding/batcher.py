@@ -185,6 +185,7 @@ class BatchingEmbedder:
     def _count_success(self, embedded: Embedded) -> None:
         usage = embedded.usage
         self._around.meter.embedded("ok", tokens=usage.tokens, cost_usd=usage.cost_usd or 0.0)
+        self._around.health.advanced()
         self._breaker.succeeded()
         self._malformed = 0
         for reason in ("embedding", "embedding_refused", "embedding_malformed"):

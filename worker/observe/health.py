@@ -57,6 +57,7 @@ class HealthBoard:
         self._oldest: float | None = None
         self._progress = clock.monotonic()
         self._scans: tuple[str, ...] = ()
+        self._told = False  # a start is not ready, and need not say so
 
     # --- worker.ports.Health ---
 
@@ -94,6 +95,11 @@ class HealthBoard:
             if oldest_open is None or oldest_open != self._oldest:
                 self._progress = self._clock.monotonic()
             self._oldest = oldest_open
+
+    def advanced(self) -> None:
+        """A change that still waits came on: a restart would throw that away."""
+        with self._lock:
+            self._progress = self._clock.monotonic()
 
     def role(self, role: Role) -> None:
         """What this process is now; a new leader has a full span of time for its first move."""
@@ -149,6 +155,18 @@ class HealthBoard:
             since = self._moved if self._oldest is None else min(self._oldest, self._moved)
             return max(0.0, now - since, self._behind)
 
+    def tell(self) -> None:
+        """Log once when the process becomes ready, and once when it no longer is, with the reasons (promise: loud)."""
+        now = self.snapshot()
+        with self._lock:
+            was, self._told = self._told, now.ready
+        if now.ready == was:
+            return
+        if now.ready:
+            log(_logger, logging.INFO, "ready", f"ready, as {now.role}", role=now.role)
+        else:
+            log(_logger, logging.WARNING, "not_ready", f"not ready: {'; '.join(now.reasons)}", role=now.role)
+
     def leads(self) -> bool:
         """Whether this process is the leader."""
         with self._lock:
@@ -157,7 +175,7 @@ class HealthBoard:
     def moving(self) -> bool:
         """Whether a restart would be wrong: the pipeline moves, or says itself why it waits (for the watchdog).
 
-        False for a leader that is not paused and has neither moved the stream nor settled any of its waiting work for
+        False for a leader that is not paused and has neither moved the stream nor come on with any of its waiting work for
         `STUCK_SECONDS` (faults.md K5).
         """
         with self._lock:
@@ -166,6 +184,13 @@ class HealthBoard:
             now = self._clock.monotonic()
             stuck = self._oldest is not None and now - self._progress >= STUCK_SECONDS
             return now - self._moved < STUCK_SECONDS and not stuck
+
+
+async def announce(board: HealthBoard, clock: Clock) -> None:
+    """Log every change of readiness within a second, for ever."""
+    while True:
+        board.tell()
+        await clock.sleep(1.0)
 
 
 class Heartbeat:

@@ -5,12 +5,16 @@ clears it.
 """
 
 import hashlib
+import logging
 from typing import Final, Protocol
 
 from worker.errors import Poison
 from worker.model import DeadLetter, Delta, Leadership
+from worker.observe.log import log
 from worker.pipeline.around import Around
 from worker.ports import DeadLetters
+
+_logger = logging.getLogger(__name__)
 
 _LONGEST_DETAIL: Final = 300  # characters
 
@@ -57,6 +61,8 @@ class Undertaker:
             last_at=now,
         )
         await self._around.persist("database", lambda: self._letters.put(letter, self._leadership))
+        message = f"{letter.key} cannot be processed as it is: {letter.detail}"
+        log(_logger, logging.WARNING, "dead_lettered", message, source=letter.key.source, reason=letter.reason)
 
 
 def _detail(message: str) -> str:
