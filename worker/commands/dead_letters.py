@@ -22,7 +22,7 @@ async def list_letters(where: Where) -> int:
 
 
 async def retry_letters(where: Where, keys: Sequence[str]) -> int:
-    """Look at the documents again; 1 when some are still dead afterwards."""
+    """Look at the documents again; 1 when some are still dead afterwards, or when a key has no letter."""
     async with opened(embedded=where.embedded, data=where.data) as app:
         chosen = await _chosen(app, keys)
         await hand_over(app, "look", {"keys": _raw(chosen)}, lambda leader: leader.look(chosen, "repair"))
@@ -31,7 +31,7 @@ async def retry_letters(where: Where, keys: Sequence[str]) -> int:
         {"retried": len(chosen), "stillDead": [str(key) for key in left]},
         f"{len(chosen)} looked at again, {len(left)} still dead.",
     )
-    return EXIT_DIFFERENCES if left else EXIT_OK
+    return EXIT_DIFFERENCES if left or len(chosen) < len(set(keys)) else EXIT_OK
 
 
 async def drop_letters(where: Where, keys: Sequence[str]) -> int:
