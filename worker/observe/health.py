@@ -175,8 +175,8 @@ class HealthBoard:
     def moving(self) -> bool:
         """Whether a restart would be wrong: the pipeline moves, or says itself why it waits (for the watchdog).
 
-        False for a leader that is not paused and for `STUCK_SECONDS` has not moved the stream, or has not come on with any
-        of its waiting work (faults.md K5).
+        False for a leader that is not paused, and for `STUCK_SECONDS` has not moved the stream or has not come on with
+        any of its waiting work (faults.md K5).
         """
         with self._lock:
             if self._role != "leader" or self._paused:
