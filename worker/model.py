@@ -216,14 +216,14 @@ class StoredChunk:
 class AuditedChunk:
     """A chunk row as an auditor sees it.
 
-    `id` is whatever the row holds, since a row written by hand may hold anything; `owner` is the key of its document as
-    text, None when the row does not say it in our way; `sound` says that the text has its stored hash and the vector
+    `id` is whatever the row holds, since a row written by hand may hold anything; `owner` is the key of its document,
+    None when the row does not say it in our way; `sound` says that the text has its stored hash and the vector
     its stored width, finite and not zero.
     """
 
     id: object
     source: str
-    owner: str | None
+    owner: DocKey | None
     sound: bool
 
 

@@ -315,8 +315,8 @@ async def test_every_chunk_is_audited_and_can_be_discarded(
     await backend[pin.collection].insert_one({"_id": 77, "source": "trickipedia", "text": "by hand"})
     audited = {one.id: (one.owner, one.sound) async for one in store.audit()}
     assert audited == {
-        "trickipedia/n:1/p0": (str(OLLIE), True),
-        "trickipedia/n:1/p1": (str(OLLIE), False),
+        "trickipedia/n:1/p0": (OLLIE, True),
+        "trickipedia/n:1/p1": (OLLIE, False),
         77: (None, False),
     }
     assert await store.discard([77], leader) == 1

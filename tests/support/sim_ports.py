@@ -163,7 +163,7 @@ class SimStore(_Port):
         """Every row, all sound."""
         for key, rows in list(self._db.chunks.items()):
             for id_ in list(rows):
-                yield AuditedChunk(id_, key.source, str(key), sound=True)
+                yield AuditedChunk(id_, key.source, key, sound=True)
 
     async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
         """Not simulated."""

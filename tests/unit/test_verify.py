@@ -11,8 +11,8 @@ from tests.support import virtual
 from tests.support.sim_database import Row
 from tests.support.sim_ports import SimStore
 from tests.support.sim_stage import TARGET, TRICKS, Stage, document, in_place, trick
-from worker.audit.verify import Auditor, Kind, Suspects, settle
-from worker.model import AuditedChunk
+from worker.audit.verify import Auditor, BadRow, Kind, Suspects, settle
+from worker.model import AuditedChunk, DocKey
 from worker.pipeline.shape import Shaper
 
 SOURCES: Final = ["tricks"]
@@ -154,17 +154,19 @@ def test_rows_that_nobody_owns_and_damaged_ones_are_found() -> None:
         stage = await right_stage()
         store = Odd(stage.db, stage.weather)
         store.rows = [
-            AuditedChunk("a", "tricks", "tricks/n:1", sound=True),
-            AuditedChunk("b", "tricks", "tricks/n:1", sound=False),
+            AuditedChunk("a", "tricks", trick(1), sound=True),
+            AuditedChunk("b", "tricks", trick(1), sound=False),
             AuditedChunk(7, "tricks", None, sound=True),
-            AuditedChunk("c", "riders", "riders/n:1", sound=False),
+            AuditedChunk("c", "riders", DocKey.of("riders", 1), sound=False),
         ]
         suspects = await auditor(stage, store).audit(SOURCES, nobody)
-        assert suspects.rows == {"b": ("tricks", "stale"), 7: ("tricks", "orphaned")}
+        damaged = BadRow("tricks", "stale", trick(1))
+        assert suspects.rows == {"b": damaged, 7: BadRow("tricks", "orphaned", None)}
+        assert (dict(suspects.documents), suspects.to_look_at) == ({}, [trick(1)])
         assert suspects.count() == {"stale": 1, "orphaned": 1}
         store.rows = store.rows[:2]
         again = await auditor(stage, store).again(suspects, SOURCES)
-        assert again.rows == {"b": ("tricks", "stale")}
+        assert again.rows == {"b": damaged}
 
     virtual.run(main)
 

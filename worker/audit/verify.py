@@ -24,11 +24,26 @@ PAGE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
+class BadRow:
+    """A chunk row that no look at a document mends: nobody's, or damaged (then its owner must be looked at too)."""
+
+    source: str
+    kind: Kind
+    owner: DocKey | None
+
+
+@dataclass(frozen=True, slots=True)
 class Suspects:
     """What differs: documents by their chunks' kinds of difference, and chunk rows that no look at a document mends."""
 
     documents: Mapping[DocKey, Counter[Kind]] = field(default_factory=dict[DocKey, Counter[Kind]])
-    rows: Mapping[object, tuple[str, Kind]] = field(default_factory=dict[object, tuple[str, Kind]])
+    rows: Mapping[object, BadRow] = field(default_factory=dict[object, BadRow])
+
+    @property
+    def to_look_at(self) -> Sequence[DocKey]:
+        """The documents whose look mends all, once the rows are gone."""
+        owners = (row.owner for row in self.rows.values() if row.owner is not None)
+        return list(dict.fromkeys((*self.documents, *owners)))
 
     def __bool__(self) -> bool:
         return bool(self.documents or self.rows)
@@ -39,7 +54,7 @@ class Suspects:
         for key, kinds in self.documents.items():
             if source in {None, key.source}:
                 total += kinds
-        total.update(kind for where, kind in self.rows.values() if source in {None, where})
+        total.update(row.kind for row in self.rows.values() if source in {None, row.source})
         return total
 
 
@@ -72,15 +87,15 @@ class Auditor:
         keys = list(suspects.documents)
         for start in range(0, len(keys), PAGE):
             found.update(await self._differences(keys[start : start + PAGE]))
-        rows: Mapping[object, tuple[str, Kind]] = await self._rows(sources) if suspects.rows else {}
-        return Suspects(found, {id_: what for id_, what in rows.items() if id_ in suspects.rows})
+        rows: Mapping[object, BadRow] = await self._rows(sources) if suspects.rows else {}
+        return Suspects(found, {id_: row for id_, row in rows.items() if id_ in suspects.rows})
 
-    async def _rows(self, sources: Sequence[str]) -> Mapping[object, tuple[str, Kind]]:
-        found: dict[object, tuple[str, Kind]] = {}
+    async def _rows(self, sources: Sequence[str]) -> Mapping[object, BadRow]:
+        found: dict[object, BadRow] = {}
         async for row in self._store.audit():
             kind = _row_kind(row, sources)
             if kind is not None:
-                found[row.id] = (row.source, kind)
+                found[row.id] = BadRow(row.source, kind, row.owner)
         return found
 
     async def _keys(self, source: str) -> AsyncIterator[Sequence[DocKey]]:

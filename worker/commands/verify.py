@@ -17,7 +17,7 @@ PATIENCE: Final = 30.0
 """Seconds that a difference may last beside a running worker before it counts (design.md)."""
 
 ROUNDS: Final = 3
-"""Repairs in a row: a damaged row is discarded in the first, its document is found missing and stored in the second."""
+"""Repairs in a row: what a repair shows to differ (a neighbour of another name) is mended by the next."""
 
 
 async def verify(where: Where, sources: Sequence[str], *, repair: bool) -> int:
@@ -46,7 +46,8 @@ async def _differences(app: App, sources: Sequence[str], progress: Callable[[str
 
 
 async def _repair(app: App, suspects: Suspects) -> None:
-    keys, rows = list(suspects.documents), list(suspects.rows)
+    # A row that is discarded and whose document is not looked at in the same request is missing if this command ends.
+    keys, rows = suspects.to_look_at, list(suspects.rows)
     arguments = {"keys": [{"source": key.source, "id": key.raw} for key in keys], "discard": rows}
     await hand_over(app, "look", arguments, lambda leader: leader.look(keys, "repair", discard=rows))
 

@@ -94,14 +94,15 @@ class MongoKnowledge:
 
     async def audit(self) -> AsyncIterator[AuditedChunk]:
         """Every chunk row, its owner looked up in the ledger, its text and vector checked."""
-        owners = {row["_id"] async for row in self._database.each(LEDGER, {"deleted": False}, {"_id": 1})}
+        living = self._database.each(LEDGER, {"deleted": False}, {"source": 1, "key": 1})
+        owners = {row["_id"]: DocKey.of(row["source"], row["key"]) async for row in living}
         fields = {"source": 1, "docKey": 1, "text": 1, "textHash": 1, "model": 1, "embedding": 1}
         async for row in self._database.each(self._pin.collection, {}, fields):
-            owner = row.get("docKey")
+            name = str(row.get("docKey"))
             yield AuditedChunk(
                 id=row["_id"],
                 source=str(row.get("source")),
-                owner=owner if owner in owners and str(row["_id"]).startswith(f"{owner}/") else None,
+                owner=owners.get(name) if str(row["_id"]).startswith(f"{name}/") else None,
                 sound=self._sound(row),
             )
 
