@@ -134,3 +134,17 @@ async def test_a_request_is_done_by_the_leader(database: Database) -> None:
     assert last is not None
     assert last.id == second
     assert await requests.result("unknown") is None
+
+
+async def test_a_request_that_nobody_has_begun_can_be_withdrawn(database: Database) -> None:
+    """One that was begun stays: its leader finishes it."""
+    requests = MongoRequests(database, SystemClock())
+    _, leader = await successor(database)
+    await requests.withdraw(await requests.submit("look", {}))
+    assert await requests.take(leader) is None
+    request_id = await requests.submit("look", {})
+    begun = await requests.take(leader)
+    assert begun is not None
+    await requests.withdraw(request_id)
+    await requests.finish(begun, {"looked": 0}, leader)
+    assert await requests.result(request_id) == {"looked": 0}

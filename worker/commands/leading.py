@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from worker.app import App
-from worker.errors import ConfigurationFault, Unavailable
-from worker.model import Scan
+from worker.errors import ConfigurationFault, Retryable, Unavailable
+from worker.model import Leadership, Scan
 from worker.pipeline.leader import Leader
 
 POLL: Final = 0.2  # seconds
@@ -25,10 +26,8 @@ async def hand_over(
 
     Raises Unavailable when the leader does not take the request, ConfigurationFault when it does not know it.
     """
-    lease = app.world.papers.lease
-    leadership = await lease.acquire()
+    leadership = await app.lease.acquire() or await _request(app, kind, arguments)
     if leadership is None:
-        await _request(app, kind, arguments)
         return False
     try:
         await lead(app.leader(leadership, watch))
@@ -37,18 +36,26 @@ async def hand_over(
     return True
 
 
-async def _request(app: App, kind: str, arguments: Mapping[str, object]) -> None:
+async def _request(app: App, kind: str, arguments: Mapping[str, object]) -> Leadership | None:
+    """Leave a request and wait: None when it is done, the lease when its holder is gone or silent before that."""
     requests = app.requests
     request_id = await requests.submit(kind, arguments)
-    waited = 0.0
-    while (result := await requests.result(request_id)) is None:
-        waited = 0.0 if await requests.begun(request_id) else waited + POLL
-        if waited > PATIENCE:
-            message = (
-                "the worker that holds the lease does not take requests: look at its log, or stop it and try again"
-            )
-            raise Unavailable(message)
-        await asyncio.sleep(POLL)
+    try:
+        waited = 0.0
+        while (result := await requests.result(request_id)) is None:
+            if (leadership := await app.lease.acquire()) is not None:
+                return leadership
+            waited = 0.0 if await requests.begun(request_id) else waited + POLL
+            if waited > PATIENCE:
+                message = (
+                    "the worker that holds the lease does not take requests: look at its log, or stop it and try again"
+                )
+                raise Unavailable(message)
+            await asyncio.sleep(POLL)
+    finally:
+        with suppress(Retryable):  # it ends by itself within a day
+            await requests.withdraw(request_id)  # nobody waits for it any more
     if "refused" in result:
         message = f"{result['refused']}: the worker that leads is of another version than this command"
         raise ConfigurationFault(message)
+    return None

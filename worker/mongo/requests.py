@@ -54,6 +54,10 @@ class MongoRequests:
         row = await self._database.find_one(REQUESTS, {"_id": request_id}, {"epoch": 1})
         return row is not None and row["epoch"] > 0
 
+    async def withdraw(self, request_id: str) -> None:
+        """Take back a request that no leader has begun."""
+        await self._database.delete(REQUESTS, {"_id": request_id, "epoch": 0})
+
     async def result(self, request_id: str) -> Mapping[str, object] | None:
         """The result, or None while it is not there."""
         row = await self._database.find_one(REQUESTS, {"_id": request_id}, {"result": 1})
