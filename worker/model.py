@@ -62,7 +62,8 @@ def typed_id(raw: object) -> str:
 
 def _is_integral(raw: Decimal128) -> bool:
     value = raw.to_decimal()
-    return value.is_finite() and value == value.to_integral_value()
+    short = value.is_finite() and (value == 0 or value.adjusted() < _LONGEST_ID)
+    return short and value == value.to_integral_value()
 
 
 def id_text(raw: object) -> str:
