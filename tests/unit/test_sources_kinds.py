@@ -10,7 +10,7 @@ from bson import ObjectId, json_util
 
 from tests.support.words import NOW, words
 from worker.model import Document, Shaped
-from worker.sources.registry import SOURCES, source_named
+from worker.sources.registry import SOURCES
 
 SAMPLE = Path(__file__).parents[2] / "deploy" / "sample"
 HEX = "300000000000000000000001"
@@ -244,10 +244,8 @@ def test_a_sport_alone_is_metadata_and_several_are_told() -> None:
 
 
 def test_the_registry_names_every_kind() -> None:
-    """Each collection has one source, and an unknown one none."""
+    """Each collection has one source."""
     assert list(SOURCES) == ["trickipedia", "docs", "coaching", "couch_videos", "spots", "events", "riders"]
-    assert source_named("spots") is SOURCES["spots"]
-    assert source_named("users") is None
 
 
 def test_the_sample_data() -> None:

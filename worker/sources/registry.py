@@ -23,8 +23,3 @@ def load(kinds: Mapping[str, str]) -> Mapping[str, Source]:
 
 SOURCES: Final = load(KINDS)
 """Every kind by the name of its collection."""
-
-
-def source_named(collection: str) -> Source | None:
-    """The kind that lives in this collection, or None."""
-    return SOURCES.get(collection)
