@@ -159,7 +159,7 @@ class KeylessSettings(WorkerSettings):
 
 def warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
     """What is allowed and probably not meant; `check-config` and the start of `run` say it."""
-    return (*_docs_warnings(settings, environ), *_pm2_warnings(settings, environ))
+    return (*_docs_warnings(settings, environ), *_budget_warnings(settings), *_pm2_warnings(settings, environ))
 
 
 def _docs_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> Iterator[str]:
@@ -173,6 +173,12 @@ def _docs_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> Iter
         yield f"WORKER_DOCS_PATH: {path} is no folder that can be read; the docs stay as they are until it is one."
     if "docs" not in settings.sources:
         yield "WORKER_DOCS_PATH fills the collection docs, which WORKER_SOURCES leaves out: nobody will find the pages."
+
+
+def _budget_warnings(settings: WorkerSettings) -> tuple[str, ...]:
+    if settings.daily_budget_usd is None:
+        return ()
+    return ("WORKER_DAILY_BUDGET_USD: this version does not limit spending yet; set a limit at the provider.",)
 
 
 def _pm2_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> tuple[str, ...]:

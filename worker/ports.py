@@ -114,6 +114,10 @@ class KnowledgeStore(Protocol):
         """Every chunk row under the active pin, vectors read and checked."""
         ...
 
+    async def sweep_strays(self, source: str, leadership: Leadership) -> int:
+        """Remove the chunk rows of a source that no living ledger row owns; how many there were. Raises FencedOff."""
+        ...
+
     async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
         """Remove chunk rows that no document owns, or that are damaged; how many there were. Raises FencedOff."""
         ...

@@ -98,7 +98,7 @@ def _of_code(exc: errors.OperationFailure, doing_what: str) -> KnowledgeError:
     if isinstance(exc, errors.WTimeoutError | errors.ExecutionTimeout) or exc.timeout:
         return Unavailable(f"{told} (timed out); try again later")
     if code == _INDEX_MISSING:
-        return IndexMissing(f"{told}: the index does not exist; run `python -m worker index ensure`")
+        return IndexMissing(f"{told}: the index does not exist; create it (README, 'The vector index')")
     return Fatal(f"{told} ({type(exc).__name__}); look the code up in MongoDB's error code list")
 
 

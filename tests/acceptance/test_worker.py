@@ -226,10 +226,25 @@ def test_verify_finds_and_repairs_what_was_broken_by_hand(
     assert {kind: found.value[kind] for kind in kinds} == {
         "missing": 1, "stale": 2, "orphaned": 1, "duplicated": 1, "wrongModel": 1,
     }  # fmt: skip
+    assert command("backfill", "--source", "coaching", "--json", env=env).code == 0  # another source's strays stay
     repaired = command("verify", "--repair", "--json", env=env)
     assert (repaired.code, repaired.value["ok"], repaired.value["repaired"]) == (0, True, 6)
     assert command("verify", "--json", env=env).code == 0
     assert chunks.count_documents({}) == 6
+
+
+def test_a_scan_sweeps_what_no_document_owns(env: dict[str, str], database: Database[dict[str, Any]]) -> None:
+    """A chunk row of nobody goes with the next scan of its source; what documents own stays."""
+    database.trickipedia.insert_one(_trick("Ollie"))
+    assert command("backfill", "--json", env=env).code == 0
+    database.knowledge_chunks.insert_many(
+        [
+            {"_id": "stray", "source": "trickipedia", "docId": "1", "text": "nobody's"},
+            {"_id": 7, "source": "trickipedia", "docKey": "trickipedia/n:404", "text": "of a document that never was"},
+        ]
+    )
+    assert command("backfill", "--json", env=env).code == 0
+    assert [row["title"] for row in database.knowledge_chunks.find()] == ["Ollie"]
 
 
 def test_search_answers_from_what_the_worker_stored(

@@ -165,6 +165,15 @@ class SimStore(_Port):
             for id_ in list(rows):
                 yield AuditedChunk(id_, key.source, key, sound=True)
 
+    async def sweep_strays(self, source: str, leadership: Leadership) -> int:
+        """There are none, or the oracle says so: the simulation breaks nothing by hand."""
+
+        def effect() -> int:
+            self._db.fence(leadership)
+            return 0
+
+        return await self._weather.write(effect)
+
     async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
         """Not simulated."""
         raise NotImplementedError

@@ -72,7 +72,7 @@ def _search(server: _Server) -> AtlasSearch:
 
 async def test_no_rows_are_explained() -> None:
     """Atlas answers a missing index, and one being built, with no rows and no error."""
-    with pytest.raises(IndexMissing, match="index ensure"):
+    with pytest.raises(IndexMissing, match="The vector index"):
         await _search(_Server([], [])).search(VECTOR, 5, Filter())
     with pytest.raises(Unavailable, match="BUILDING"):
         await _search(_Server([], [{"queryable": False, "status": "BUILDING"}])).search(VECTOR, 5, Filter())

@@ -216,11 +216,23 @@ def test_patience_begins_with_the_first_failure() -> None:
     virtual.run(main)
 
 
-def test_what_a_person_must_mend_comes_out_of_every_call() -> None:
-    """And the next call asks again."""
+def test_what_a_person_must_mend_is_waited_for_by_the_daemon() -> None:
+    """A model that the provider does not have for a moment pauses, loudly, and ends by itself."""
 
     async def main() -> None:
         kit = Kit()
+        kit.client.faults[0] = PinMismatch("other model")
+        await kit.right(WORDS[:2])
+        assert not kit.health.reasons
+
+    virtual.run(main)
+
+
+def test_what_a_person_must_mend_comes_out_of_every_call_of_a_command() -> None:
+    """And the next call asks again."""
+
+    async def main() -> None:
+        kit = Kit(patience=5)
         kit.client.faults[0] = PinMismatch("other model")
         results = await asyncio.gather(
             kit.embedder.embed(WORDS[:2]), kit.embedder.embed(WORDS[1:3]), return_exceptions=True

@@ -17,7 +17,7 @@ from brain.knowledge.embedding import Embedded, EmbeddingClient
 from brain.knowledge.tokens import TokenCounter
 from worker.backoff import Backoff
 from worker.embedding.breaker import Breaker
-from worker.errors import KnowledgeError, Malformed, Poison, Refused, Retryable, Throttled
+from worker.errors import Fatal, KnowledgeError, Malformed, Poison, Retryable, Throttled
 from worker.pipeline.around import Around
 
 LINGER: Final = 0.02
@@ -155,7 +155,9 @@ class BatchingEmbedder:
                     if self._around.spent(began):
                         raise
                     self._count_failure(error)
-                except Refused as error:
+                except Fatal as error:
+                    # The key, the credit, a model that is gone for a moment: a person must act, and the worker that
+                    # waits goes on by itself when that is done. A command says it and ends.
                     if self._around.patience is not None:
                         raise
                     self._around.meter.embedded("refused")

@@ -4,7 +4,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,12 +20,14 @@ from worker.model import (
     Publication,
     StoredChunk,
 )
-from worker.mongo.driver import Database
+from worker.mongo.driver import Database, Session
 from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
 from worker.mongo.publish import PublishTransaction
 from worker.mongo.rows import STORED_CHUNK, dead_letter, ledger_row, stored_chunk, vector_of
 from worker.mongo.shelf import shelved
+
+_ALIVE: Final[Mapping[str, Any]] = {"deleted": False}
 
 
 class MongoKnowledge:
@@ -106,10 +108,30 @@ class MongoKnowledge:
                 sound=self._sound(row),
             )
 
+    async def sweep_strays(self, source: str, leadership: Leadership) -> int:
+        """Remove the chunk rows of a source that no living ledger row owns; how many there were.
+
+        The rows are read before the ledger, and who owns them is asked again in the transaction that removes them: a
+        document that is published meanwhile keeps its chunks.
+        """
+        rows = [row async for row in self._database.each(self._pin.collection, {"source": source}, {"docKey": 1})]
+        alive = {row["_id"] async for row in self._database.each(LEDGER, {**_ALIVE, "source": source}, {"_id": 1})}
+        strays = {row["_id"]: row.get("docKey") for row in rows if row.get("docKey") not in alive}
+
+        async def body(session: Session) -> int:
+            await fence(self._database, leadership, session)
+            owners = {"_id": {"$in": [owner for owner in strays.values() if isinstance(owner, str)]}}
+            found = await self._database.find(LEDGER, {**_ALIVE, **owners}, {"_id": 1}, session=session)
+            owned = {row["_id"] for row in found}
+            gone = [id_ for id_, owner in strays.items() if owner not in owned]
+            return await self._database.delete(self._pin.collection, {"_id": {"$in": gone}}, session=session)
+
+        return await self._database.transaction(body) if strays else 0
+
     async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
         """Remove chunk rows."""
 
-        async def body(session: Any) -> int:  # noqa: ANN401 - the driver's session
+        async def body(session: Session) -> int:
             await fence(self._database, leadership, session)
             return await self._database.delete(self._pin.collection, {"_id": {"$in": list(chunk_ids)}}, session=session)
 

@@ -225,6 +225,7 @@ class Leader:
 
             try:
                 scan = await scanner.run(job.scan, keep)
+                await self._sweep_strays(scan.source)
                 await self._around.persist("database", lambda: self._book.finish(job, scan))  # noqa: B023 - of this turn
             except ScanVoid:
                 continue  # the source is wanted anew; `next` knows
@@ -233,6 +234,14 @@ class Leader:
             words = f"{scan.source}: {scan.seen} documents looked at ({scan.reason})"
             log(_logger, logging.INFO, "scan_done", words, source=scan.source, reason=scan.reason, seen=scan.seen)
             self._gap.scanned(scan)
+
+    async def _sweep_strays(self, source: str) -> None:
+        """Remove chunk rows that no document owns: nothing else would ever look at them."""
+        store, leadership = self._world.papers.store, self._leadership
+        swept = await self._around.persist("database", lambda: store.sweep_strays(source, leadership))
+        if swept:
+            words = f"{source}: {swept} chunks that no document owned were removed"
+            log(_logger, logging.WARNING, "strays_swept", words, source=source, chunks=swept)
 
     def _tell(self, scan: Scan) -> None:
         """Say how far a scan is: to whoever watches each time, to the log now and then."""

@@ -82,7 +82,7 @@ class AtlasSearch:
         if state is None:
             message = (
                 f"the vector index {self._pin.index} of {self._pin.collection} does not exist:"
-                " create it with `python -m worker index ensure`"
+                ' create it in Atlas (README, "The vector index")'
             )
             raise IndexMissing(message)
         if state.get("queryable") is not True:
