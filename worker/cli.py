@@ -141,6 +141,9 @@ def docs_sync(  # noqa: PLR0913 - one parameter an option
     dry_run: bool,
 ) -> int:
     """Bring a Docusaurus tree into the docs collection, by hash diff."""
+    if not base_url.startswith("/") or base_url.startswith("//"):
+        message = "--base-url is a path of the site, such as /docs"
+        raise click.UsageError(message)
     from worker.commands.docs_sync import Order
     from worker.commands.docs_sync import docs_sync as command
 

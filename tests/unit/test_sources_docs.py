@@ -105,7 +105,8 @@ def test_diagrams_are_left_out_and_counted() -> None:
     ("url", "expected"),
     [
         ("/docs/a#old", "/docs/a"),
-        ("https://site.example/docs", "https://site.example/docs"),
+        ("https://site.example/docs", None),
+        ("//site.example/docs", None),
         ("javascript:x", None),
         ("docs/a", None),
         ("/a b", None),

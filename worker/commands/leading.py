@@ -45,7 +45,7 @@ async def _request(app: App, kind: str, arguments: Mapping[str, object]) -> Lead
         while (result := await requests.result(request_id)) is None:
             if (leadership := await app.lease.acquire()) is not None:
                 return leadership
-            waited = 0.0 if await requests.begun(request_id) else waited + POLL
+            waited = 0.0 if await requests.under_way() else waited + POLL
             if waited > PATIENCE:
                 message = (
                     "the worker that holds the lease does not take requests: look at its log, or stop it and try again"

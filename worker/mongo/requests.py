@@ -49,10 +49,10 @@ class MongoRequests:
             message = "another process holds the lease now and does this request"
             raise FencedOff(message)
 
-    async def begun(self, request_id: str) -> bool:
-        """Whether a leader has begun it."""
-        row = await self._database.find_one(REQUESTS, {"_id": request_id}, {"epoch": 1})
-        return row is not None and row["epoch"] > 0
+    async def under_way(self) -> bool:
+        """Whether a leader is at work on any request: they are done one at a time, and a backfill takes a while."""
+        begun = {"result": {"$exists": False}, "epoch": {"$gt": 0}}
+        return await self._database.find_one(REQUESTS, begun, {"_id": 1}) is not None
 
     async def withdraw(self, request_id: str) -> None:
         """Take back a request that no leader has begun."""

@@ -74,9 +74,10 @@ def _described(page: Page, description: str) -> Sequence[Section]:
 
 
 def _page_url(value: object) -> str | None:
-    """The page's own url, or None; a url that already names an anchor loses it."""
+    """The page's path on the site, or None: another site's address is no path; an anchor in it is dropped."""
     if not isinstance(value, str):
         return None
     url = value.strip().partition("#")[0]
-    known = url.startswith(("/", "https://", "http://")) and not any(c.isspace() or not c.isprintable() for c in url)
+    clean = url.isprintable() and not any(c.isspace() for c in url)
+    known = clean and url.startswith("/") and not url.startswith("//")
     return url if known and len(url) <= 2_000 else None  # noqa: PLR2004 - longer than any browser takes
