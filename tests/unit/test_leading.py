@@ -37,7 +37,7 @@ class Fake:
         """The answer, after a few looks."""
         return self.answer if self.looks > 3 else None
 
-    async def begun(self, _request: str) -> bool:
+    async def under_way(self) -> bool:
         """Never."""
         return False
 

@@ -29,6 +29,7 @@ from worker.pipeline.runner import Runner, Steps
 from worker.pipeline.scan import Scanner
 from worker.pipeline.scan_book import ScanBook, ScanVoid
 from worker.pipeline.shape import Offload, Shaper, chunk_limit
+from worker.pipeline.together import Together, end
 from worker.ports import ChangeStream, Documents, TextEmbedder
 from worker.sources.source import Source
 
@@ -43,9 +44,6 @@ SAY_EVERY: Final = 5.0
 
 WATCH_EVERY: Final = 15.0
 """Seconds between two looks at the history and the dead letters: slow things, and alerts wait minutes anyway."""
-
-CANCEL_AGAIN: Final = 0.2
-"""Seconds after which a task that has not ended is cancelled again."""
 
 CAPACITY: Final = 5000
 """Changes without outcome that the worker holds; beyond, the stream is not read further."""
@@ -113,7 +111,7 @@ class Leader:
         self._around.health.role("leader")
         desk, duties = self._desk(position)
         tail = Tail(self._world.stream, list(self._terms.sources), desk, self._around, self._gap.began)
-        async with asyncio.TaskGroup() as group:
+        async with Together() as group:
             finders = _start(
                 group,
                 tail.follow(position),
@@ -126,11 +124,11 @@ class Leader:
             )
             workers = self._start_workers(group, duties)
             await stop.wait()
-            await _end(finders)
+            await end(finders)
             await self._around.probe.reached("draining")
             await self._drain()
             await self._around.probe.reached("drained")
-            await _end(workers)
+            await end(workers)
         await duties.save_checkpoint()
 
     async def backfill(self, sources: Sequence[str], reason: str) -> None:
@@ -138,10 +136,10 @@ class Leader:
 
         async def work(desk: Desk) -> None:
             await self._around.persist("database", lambda: self._book.want(sources, reason))
-            async with asyncio.TaskGroup() as group:
+            async with Together() as group:
                 scanning = group.create_task(self._scan_for_ever(desk, sources))
                 await self._book.done(sources)
-                await _end([scanning])
+                await end([scanning])
 
         await self._once(work)
 
@@ -167,12 +165,12 @@ class Leader:
     async def _once(self, work: Callable[[Desk], Awaitable[None]]) -> None:
         position = await self._begin()
         desk, duties = self._desk(position)
-        async with asyncio.TaskGroup() as group:
+        async with Together() as group:
             workers = self._start_workers(group, duties)
             await work(desk)
             await duties.pay_debts_now()
             await self._coalescer.drained()
-            await _end(workers)
+            await end(workers)
         await duties.save_checkpoint()
 
     async def _begin(self) -> Position:
@@ -274,16 +272,3 @@ class Leader:
 
 def _start(group: asyncio.TaskGroup, *duties: Coroutine[object, object, None]) -> list[asyncio.Task[None]]:
     return [group.create_task(duty, name=duty.__qualname__) for duty in duties]
-
-
-async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel tasks until they have ended.
-
-    Once is not enough: in Python 3.11 `asyncio.wait_for`, which the driver uses, loses a cancellation that comes in the
-    same moment as the answer (gh-86296), and the task would go on for ever.
-    """
-    left = set(tasks)
-    while left:
-        for task in left:
-            task.cancel()
-        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN)
