@@ -34,7 +34,7 @@ class Together(asyncio.TaskGroup):
         self._members: set[asyncio.Task[Any]] = set()
         self._ending: asyncio.Task[None] | None = None
 
-    def create_task(
+    def create_task(  # pyright: ignore[reportIncompatibleMethodOverride] - coroutines alone are started here
         self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
     ) -> asyncio.Task[T]:
         """Start a task; when it fails, all end."""
