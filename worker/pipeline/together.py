@@ -2,19 +2,34 @@
 
 `asyncio.TaskGroup` cancels its tasks once when one of them fails. Once is not enough: in Python 3.11
 `asyncio.wait_for`, which the driver uses, loses a cancellation that comes in the same moment as the answer (gh-86296);
-the task would go on for ever, and the process with it.
+the task would go on for ever, and the process with it. And where a task does not end at all (a lock that a driver lost
+under it, say), the process ends without it: there is no half a worker, and the next start goes on where this one was.
 """
 
 import asyncio
+import logging
+import os
+import time
 from collections.abc import Coroutine, Iterable
 from contextvars import Context
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
+from worker.errors import EXIT_BUG, KnowledgeError, exit_code
+from worker.observe.log import log
+
 T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
 
 AGAIN: Final = 0.2
 """Seconds after which a task that has not ended is cancelled again."""
+
+
+GIVE_UP: Final = 10.0
+"""Seconds after which a process whose tasks do not end is ended without them."""
+
+_LAST_WORDS: Final = 0.3  # seconds that the log has to be written
 
 
 async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
@@ -33,6 +48,7 @@ class Together(asyncio.TaskGroup):
         super().__init__()
         self._members: set[asyncio.Task[Any]] = set()
         self._ending: asyncio.Task[None] | None = None
+        self._last_call: asyncio.TimerHandle | None = None
 
     def create_task(  # pyright: ignore[reportIncompatibleMethodOverride] - coroutines alone are started here
         self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
@@ -47,14 +63,26 @@ class Together(asyncio.TaskGroup):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            self._end_all()
-        await super().__aexit__(kind, error, trace)
+            self._end_all(error)
+        try:
+            await super().__aexit__(kind, error, trace)
+        finally:
+            if self._last_call is not None:
+                self._last_call.cancel()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._members.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            self._end_all()
+            self._end_all(task.exception())
 
-    def _end_all(self) -> None:
+    def _end_all(self, error: BaseException | None) -> None:
         if self._ending is None and self._members:
             self._ending = asyncio.ensure_future(end(self._members))
+            self._last_call = asyncio.get_running_loop().call_later(GIVE_UP, self._give_up, error)
+
+    def _give_up(self, error: BaseException | None) -> None:
+        names = ", ".join(sorted(task.get_name() for task in self._members))
+        words = f"{names} did not end within {GIVE_UP:.0f} s, so the process ends without: {error}"
+        log(_logger, logging.CRITICAL, "task_ignores_cancel", words)
+        time.sleep(_LAST_WORDS)
+        os._exit(exit_code(error) if isinstance(error, KnowledgeError) else EXIT_BUG)
