@@ -44,7 +44,7 @@ format: setup ## let ruff rewrite what it can
 	@$(BIN)/ruff format .
 
 bench: setup ## measure; nothing is asserted
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench --with-cocoindex
 
 clean: ## remove what make created (not the data folder)
 	@rm -rf $(VENV) .ruff_cache .pytest_cache .import_linter_cache .hypothesis
