@@ -1,0 +1,113 @@
+"""What a tool is: a name, a pydantic model of its arguments, one of its result, and a handler.
+
+A tool is defined once, in `brain/tools`, and used by the tool loop, the bridge and MCP alike. Who asks comes from the
+caller, in the context, never from the arguments: those are a model's words.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic.alias_generators import to_camel
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.asynchronous.database import AsyncDatabase
+
+from brain.knowledge.connect import Row
+from brain.knowledge.search.service import Found
+
+Scope = Literal["public", "user"]
+Effect = Literal["read", "write"]
+
+LONGEST_WORDS: Final = 200
+"""Characters of a name, a query or a title in an argument; longer ones are refused, not cut."""
+
+Words = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1, max_length=LONGEST_WORDS)]
+"""A short text from a model: not blank."""
+
+Id = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, pattern=r"^[0-9a-fA-F]{24}$")]
+"""An ObjectId in hex."""
+
+
+class Arguments(BaseModel):
+    """The base of every argument model: unknown names are refused, and a user id is never among them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Result(BaseModel):
+    """The base of every result model: camelCase keys on the wire, absent values left out."""
+
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
+
+
+class Knowledge(Protocol):
+    """Search in the chunks, as `KnowledgeSearch` does."""
+
+    async def search(self, query: str, sport: str | None = None, doc_type: str | None = None, limit: int = 5) -> Found:
+        """The nearest chunks; raises ValueError and KnowledgeError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a handler works with, given by the caller.
+
+    `user_id` is the rider (24 hex characters, authenticated by the caller), `companion_id` the speaking companion's
+    user id, `turn_id` names the turn for exactly-once writes, `origin` prefixes links (`https://…`, or empty), `session` is
+    the transaction that a write belongs to: every operation of a write handler passes it on.
+    """
+
+    database: AsyncDatabase[Row]
+    knowledge: Knowledge
+    now: Callable[[], datetime]
+    user_id: str | None = None
+    companion_id: str | None = None
+    turn_id: str | None = None
+    origin: str = ""
+    session: AsyncClientSession | None = None
+
+    @property
+    def rider(self) -> str:
+        """The rider's id, in a tool of scope `user`, which the registry runs for nobody else."""
+        if self.user_id is None:
+            message = "a tool of scope user ran without a user"
+            raise RuntimeError(message)
+        return self.user_id
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Rich content beside a reply: a type that the app knows, and its data (`_id` as text, numbers as numbers)."""
+
+    type: str
+    data: Mapping[str, object]
+
+
+A = TypeVar("A", bound=Arguments)
+R = TypeVar("R", bound=Result)
+
+
+def no_cards(_result: Any) -> Sequence[Card]:  # noqa: ANN401 any tool's result
+    """For tools that show nothing."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(Generic[A, R]):
+    """One tool. `seconds` bounds a call, `most_bytes` its result as JSON text in UTF-8."""
+
+    name: str
+    description: str
+    arguments: type[A]
+    result: type[R]
+    handler: Callable[[ToolContext, A], Awaitable[R]]
+    cards: Callable[[R], Sequence[Card]] = no_cards
+    scope: Scope = "public"
+    effect: Effect = "read"
+    idempotent: bool = True
+    seconds: float = 10.0
+    most_bytes: int = 16_384

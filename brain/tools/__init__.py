@@ -1,0 +1,10 @@
+"""The tools, one file a category; the order here is the order everywhere.
+
+A file of this package gives its tools as `TOOLS`.
+"""
+
+from typing import Final
+
+from brain.registry import AnyTool
+
+ALL_TOOLS: Final[tuple[AnyTool, ...]] = ()
