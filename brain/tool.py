@@ -57,8 +57,8 @@ class ToolContext:
     """What a handler works with, given by the caller.
 
     `user_id` is the rider (24 hex characters, authenticated by the caller), `companion_id` the speaking companion's
-    user id, `turn_id` names the turn for exactly-once writes, `origin` prefixes links (`https://…`, or empty), `session` is
-    the transaction that a write belongs to: every operation of a write handler passes it on.
+    user id, `turn_id` names the turn for exactly-once writes, `origin` prefixes links (`https://…`, or empty),
+    `session` is the transaction that a write belongs to: every operation of a write handler passes it on.
     """
 
     database: AsyncDatabase[Row]
