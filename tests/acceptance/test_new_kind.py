@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 from brain.knowledge.chunk import Metadata
 from worker.model import Shaped
-from worker.sources.odd import Fields
+from brain.knowledge.domain.fields import Fields
 from worker.sources.parts import paragraphs, parts_of
 
 

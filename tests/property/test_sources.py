@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brain.knowledge.chunk import content_hash, text_hash
+from brain.knowledge.domain.fields import ODDITIES
 from brain.knowledge.pin import MINILM
 from brain.knowledge.tokens import counter_for
 from tests.support.words import NOW, words
 from worker.model import DocKey, Document
 from worker.sources.docs import Docs
 from worker.sources.mdx import plain_markdown
-from worker.sources.odd import ODDITIES
 from worker.sources.registry import SOURCES
 from worker.sources.source import Setting
 

@@ -6,13 +6,14 @@ from typing import Any, cast
 import pytest
 from bson import ObjectId, json_util
 
+from brain.knowledge.domain.fields import ODDITIES
+from brain.knowledge.domain.progression import MOST_EDGES
 from brain.knowledge.pin import MINILM, OPENAI_SMALL
 from brain.knowledge.tokens import counter_for
 from tests.support.words import NOW, words
 from worker.model import DocKey, Document
-from worker.sources.odd import ODDITIES
 from worker.sources.source import Setting
-from worker.sources.trickipedia import MOST_EDGES, Trickipedia
+from worker.sources.trickipedia import Trickipedia
 
 SAMPLE = Path(__file__).parents[2] / "deploy" / "sample" / "trickipedia"
 TRICKS = Trickipedia()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 
+from brain.knowledge.domain.clean import one_line
 from worker.docs_sync.names import page_id, page_url
-from worker.sources.clean import one_line
 from worker.sources.front_matter import is_set, split_front_matter
 from worker.sources.markdown import first_heading
 

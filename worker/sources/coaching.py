@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from brain.knowledge.chunk import Metadata
+from brain.knowledge.domain.fields import Fields
+from brain.knowledge.domain.visibility import coaching_is_public
 from worker.model import DocKey, Document, Shaped
-from worker.sources.odd import Fields, is_word
 from worker.sources.parts import parts_of
 from worker.sources.source import Setting
 from worker.sources.split import Block
@@ -24,8 +25,7 @@ class Coaching:
 
     def shape(self, document: Document, setting: Setting) -> Shaped:
         """Visible when `status` is "published" or missing."""
-        status = document.get("status")
-        if status is not None and not is_word(status, "published"):
+        if not coaching_is_public(document):
             return Shaped()
         fields = Fields(document)
         title, text = fields.line("title"), fields.text("text")

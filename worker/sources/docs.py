@@ -6,11 +6,11 @@ from typing import Final, cast
 from urllib.parse import quote
 
 from brain.knowledge.chunk import Metadata
+from brain.knowledge.domain.clean import scrub
+from brain.knowledge.domain.fields import Fields
 from worker.model import DocKey, Document, Part, Shaped
-from worker.sources.clean import scrub
 from worker.sources.front_matter import is_set, split_front_matter
 from worker.sources.markdown import TOP, Page, Section, read_page
-from worker.sources.odd import Fields
 from worker.sources.parts import at_most, named, short_title, texts_of
 from worker.sources.source import Setting
 from worker.sources.split import Block

@@ -11,13 +11,14 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from brain.knowledge.chunk import Metadata
+from brain.knowledge.domain.fields import Fields
+from brain.knowledge.domain.links import event_path
+from brain.knowledge.domain.visibility import event_ends, event_is_called_over
 from worker.model import DocKey, Document, Shaped
-from worker.sources.odd import Fields, is_word
 from worker.sources.parts import listing, paragraphs, parts_of, sports_told
 from worker.sources.source import Setting
 from worker.sources.split import Block
 
-_OVER: Final = ("completed", "cancelled", "canceled")
 _MONTHS: Final = "January February March April May June July August September October November December".split()  # noqa: SIM905 - reads better
 _REGISTRATION: Final = {
     "open": "open",
@@ -39,11 +40,10 @@ class Events:
 
     def shape(self, document: Document, setting: Setting) -> Shaped:
         """Visible until `endAt` (else `startAt`) has passed or the status says that it is over."""
-        if any(is_word(document.get("status"), word) for word in _OVER):
+        if event_is_called_over(document):
             return Shaped()
         fields = Fields(document)
-        start, end = fields.date("startAt", "startDate"), fields.date("endAt")
-        expires = end or start
+        expires = event_ends(fields)
         if expires is None or expires <= setting.now:
             return Shaped(oddities=fields.oddities)
         title, description = fields.line("title", "name"), fields.text("description")
@@ -52,16 +52,15 @@ class Events:
         if not title:
             fields.note("no_title")
         title = title or "An event"
-        slug = fields.slug("slug")
         sport = fields.sport("sports", "sportTypes")
-        metadata = Metadata("event", title, sport, f"/events/{slug}" if slug else None)
-        blocks = _facts(fields, start, end)
+        metadata = Metadata("event", title, sport, event_path(fields))
+        blocks = _facts(fields)
         blocks += paragraphs(description)
         parts = parts_of(f"{title} (event)", blocks, metadata, setting, fields)
         return Shaped(tuple(parts), expires_at=expires, oddities=fields.oddities)
 
 
-def _facts(fields: Fields, start: datetime | None, end: datetime | None) -> list[Block]:
+def _facts(fields: Fields) -> list[Block]:
     """What a rider asks for, one fact a line."""
     venue = fields.child("venue")
     place = [venue.line("name"), *(venue.line(part) or fields.line(part) for part in ("city", "region", "country"))]
@@ -69,7 +68,7 @@ def _facts(fields: Fields, start: datetime | None, end: datetime | None) -> list
     told = _REGISTRATION.get(registration) if isinstance(registration, str) else None
     organizer = fields.child("organizer").line("name")
     return [
-        *listing("When", [_when(fields, start, end)]),
+        *listing("When", [_when(fields)]),
         *listing("Where", list(dict.fromkeys(filter(None, place)))),
         *sports_told(fields.sports("sports") or fields.sports("sportTypes")),
         *listing("Disciplines", fields.lines("disciplines")),
@@ -80,8 +79,9 @@ def _facts(fields: Fields, start: datetime | None, end: datetime | None) -> list
     ]
 
 
-def _when(fields: Fields, start: datetime | None, end: datetime | None) -> str:
+def _when(fields: Fields) -> str:
     """The dates, with the time of day unless that is to be announced."""
+    start, end = fields.date("startAt", "startDate"), fields.date("endAt")
     zone = _zone(fields.raw("timezone"))
     timed = fields.raw("timeTba") is not True
     first, last = (_told(moment, zone, timed=timed) for moment in (start, end))

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from brain.knowledge.chunk import Metadata
+from brain.knowledge.domain.fields import Fields
+from brain.knowledge.domain.links import film_path
+from brain.knowledge.domain.visibility import film_is_public
 from worker.model import DocKey, Document, Shaped
-from worker.sources.odd import Fields, hex_id
 from worker.sources.parts import listing, paragraphs, parts_of, sports_told
 from worker.sources.source import Setting
 
@@ -32,7 +34,7 @@ class Films:
 
     def shape(self, document: Document, setting: Setting) -> Shaped:
         """Visible when `isPublished` is true and `type` is "film"."""
-        if document.get("isPublished") is not True or document.get("type") != "film":
+        if not film_is_public(document):
             return Shaped()
         fields = Fields(document)
         title, description = fields.line("title"), fields.text("description")
@@ -49,9 +51,7 @@ class Films:
             *(block for label, name in _LISTS for block in listing(label, fields.lines(name))),
             *paragraphs(description),
         ]
-        identity = fields.slug("slug") or hex_id(fields.raw("_id"))
-        url = f"/media/couch/{identity}" if identity else None
-        metadata = Metadata("film", title, fields.sport("sportTypes"), url)
+        metadata = Metadata("film", title, fields.sport("sportTypes"), film_path(fields))
         head = f"{title} (film, {year})" if year else f"{title} (film)"
         return Shaped(tuple(parts_of(head, blocks, metadata, setting, fields)), oddities=fields.oddities)
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 import yaml
 
-from worker.sources.clean import scrub
+from brain.knowledge.domain.clean import scrub
 
 LONGEST: Final = 64_000
 """Characters of front matter that are read; more is a mistake in the file."""

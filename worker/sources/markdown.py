@@ -13,10 +13,10 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from brain.knowledge.domain.clean import scrub
 from worker.errors import UnreadableDocument
 from worker.sources.anchors import Slugger, explicit_id
 from worker.sources.blocks import blocks_of, inline_text, is_diagram
-from worker.sources.clean import scrub
 from worker.sources.mdx import plain_markdown
 from worker.sources.source import Setting
 from worker.sources.split import MOST_CHARACTERS, SMALL, Block, tokens_of, weight_of

@@ -12,7 +12,7 @@ from typing import Final
 
 from markdown_it import MarkdownIt
 
-from worker.sources.clean import BLOCK_TAGS, INLINE_TAGS
+from brain.knowledge.domain.clean import BLOCK_TAGS, INLINE_TAGS
 
 LONGEST_TAG: Final = 20_000
 """Characters of one JSX tag with its attributes."""

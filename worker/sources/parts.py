@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from brain.knowledge.chunk import Metadata
+from brain.knowledge.domain.fields import Fields
 from worker.errors import UnreadableDocument
 from worker.model import Part
-from worker.sources.odd import Fields
 from worker.sources.source import Setting
 from worker.sources.split import MOST_PARTS, Block, fill, has_long_word, head_line
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from brain.knowledge.chunk import Metadata
+from brain.knowledge.domain.fields import Fields
+from brain.knowledge.domain.links import rider_path
+from brain.knowledge.domain.visibility import rider_is_public
 from worker.model import DocKey, Document, Shaped
-from worker.sources.odd import Fields, is_word
 from worker.sources.parts import listing, paragraphs, parts_of, sports_told
 from worker.sources.source import Setting
 
@@ -24,7 +26,7 @@ class Riders:
 
     def shape(self, document: Document, setting: Setting) -> Shaped:
         """Visible when `reviewStatus` is "published"."""
-        if not is_word(document.get("reviewStatus"), "published"):
+        if not rider_is_public(document):
             return Shaped()
         fields = Fields(document)
         name, biography = fields.line("canonicalName"), fields.text("biography")
@@ -43,8 +45,7 @@ class Riders:
             *listing("Also known as", fields.lines("aliases")),
             *paragraphs(biography),
         ]
-        slug = fields.slug("slug")
-        metadata = Metadata("rider", name, fields.sport("primarySport"), f"/riders/{slug}" if slug else None)
+        metadata = Metadata("rider", name, fields.sport("primarySport"), rider_path(fields))
         return Shaped(tuple(parts_of(f"{name} (rider)", blocks, metadata, setting, fields)), oddities=fields.oddities)
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
 
 from brain.knowledge.chunk import Metadata
+from brain.knowledge.domain.fields import Fields
+from brain.knowledge.domain.links import spot_path
+from brain.knowledge.domain.visibility import spot_is_public
 from worker.model import DocKey, Document, Shaped
-from worker.sources.odd import Fields, hex_id, name_slug
 from worker.sources.parts import listing, paragraphs, parts_of, sports_told
 from worker.sources.source import Setting
 
@@ -27,7 +28,7 @@ class Spots:
 
     def shape(self, document: Document, setting: Setting) -> Shaped:
         """Visible when `approvalStatus` is "approved"."""
-        if document.get("approvalStatus") != "approved":
+        if not spot_is_public(document):
             return Shaped()
         fields = Fields(document)
         name = fields.line("name")
@@ -47,7 +48,7 @@ class Spots:
             *listing("Also known as", fields.lines("aliases")),
             *paragraphs(description),
         ]
-        metadata = Metadata("spot", title, fields.sport("sportTypes"), _url(fields, name))
+        metadata = Metadata("spot", title, fields.sport("sportTypes"), spot_path(fields))
         head = f"{title} ({place})" if place else title
         return Shaped(tuple(parts_of(head, blocks, metadata, setting, fields)), oddities=fields.oddities)
 
@@ -59,10 +60,3 @@ def _kind(fields: Fields) -> str:
         return park
     category = fields.line("category").lower()
     return f"{category} spot" if category not in _NO_WORDS else "spot"
-
-
-def _url(fields: Fields, name: str) -> str | None:
-    """The three-part link that works (domain fact sheet, section 4); `/spots/{id}` is the page of a state."""
-    slug, identity = name_slug(name), hex_id(fields.raw("_id"))
-    state = fields.line("state").lower() or "unknown"
-    return f"/spots/{quote(state, safe='')}/{slug}?id={identity}" if slug and identity else None

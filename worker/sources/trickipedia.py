@@ -14,28 +14,17 @@ from itertools import chain
 from typing import Final
 
 from brain.knowledge.chunk import Metadata
-from brain.knowledge.sports import canonical_sport
+from brain.knowledge.domain.fields import Fields
+from brain.knowledge.domain.ids import hex_id
+from brain.knowledge.domain.links import trick_path
+from brain.knowledge.domain.progression import Edge, edges
 from worker.model import DocKey, Document, Part, Shaped
-from worker.sources.odd import Fields, document_id, hex_id, is_word
 from worker.sources.parts import FULL, at_most, named, short_title, texts_of
 from worker.sources.source import Setting
 from worker.sources.split import SMALL, Block, tokens_of
 
 COLLECTION: Final = "trickipedia"
-MOST_EDGES: Final = 40
-"""Neighbours that are named in each list."""
-CATEGORY_SLUGS: Final = {
-    "skateboarding": "skateboarding",
-    "snowboarding": "snowboarding",
-    "surfing": "surfing",
-    "bmx": "bmx",
-    "scooter": "scooter",
-    "rollerblading": "inline-skating",
-    "longboarding": "longboarding",
-}
-"""Sport to the slug of its page on the site (domain fact sheet, section 3); other sports have no page."""
 _MOST_A_TOKEN: Final = 16  # characters; a longer text is not small, so its end need not be counted
-_SHOWN_STATUS: Final = ("reviewed", "published")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +37,6 @@ class _Section:
 
 
 @dataclass(frozen=True, slots=True)
-class _Edge:
-    """A shown edge of the progression."""
-
-    target: DocKey
-    strength: str
-    reason: str
-    order: float
-
-
-@dataclass(frozen=True, slots=True)
 class Trickipedia:
     """The canonical trick catalogue."""
 
@@ -67,9 +46,8 @@ class Trickipedia:
     def neighbours(self, document: Document) -> Sequence[DocKey]:
         """The tricks named in the text, each once."""
         fields = Fields(document)
-        progression = fields.child("progression")
-        edges = chain(_edges(fields, progression, "prerequisites"), _edges(fields, progression, "nextSteps"))
-        return list(dict.fromkeys(edge.target for edge in edges))
+        shown = chain(edges(fields, "prerequisites"), edges(fields, "nextSteps"))
+        return list(dict.fromkeys(DocKey.of(COLLECTION, edge.target) for edge in shown))
 
     def shape(self, document: Document, setting: Setting) -> Shaped:
         """Every trick is visible; one without any words says nothing."""
@@ -89,10 +67,8 @@ class Trickipedia:
 
 
 def _metadata(fields: Fields, name: str) -> Metadata:
-    slug, page = fields.slug("url"), CATEGORY_SLUGS.get(canonical_sport(fields.line("category")) or "")
     extra = {"trickName": name[:300], "trickId": hex_id(fields.raw("_id")), "difficulty": fields.label("difficulty")}
-    url = f"/trickipedia/{page}/{slug}" if page and slug else None
-    return Metadata("trick", name or "A trick", fields.sport("category", "sportTypes"), url, extra)
+    return Metadata("trick", name or "A trick", fields.sport("category", "sportTypes"), trick_path(fields), extra)
 
 
 def _parts(head: str, sections: Sequence[_Section], metadata: Metadata, setting: Setting, fields: Fields) -> list[Part]:
@@ -135,7 +111,6 @@ def _grouped(head: str, sections: Sequence[_Section], setting: Setting) -> list[
 
 def _sections(fields: Fields, setting: Setting) -> Iterator[_Section]:
     """The fields that have something to say, in the order in which they are told."""
-    progression = fields.child("progression")
     description = list(filter(None, [fields.text("description")]))
     steps = [f"{number}. {step}" for number, step in enumerate(fields.items("steps"), start=1)]
     aliases = fields.lines("aliases")
@@ -149,13 +124,13 @@ def _sections(fields: Fields, setting: Setting) -> Iterator[_Section]:
         (
             "prerequisites",
             "Learn these first",
-            _neighbour_lines(_edges(fields, progression, "prerequisites"), setting),
+            _neighbour_lines(edges(fields, "prerequisites"), setting),
             "\n",
         ),
         (
             "next-steps",
             "Next steps after it",
-            _neighbour_lines(_edges(fields, progression, "nextSteps"), setting),
+            _neighbour_lines(edges(fields, "nextSteps"), setting),
             "\n",
         ),
     )
@@ -168,31 +143,11 @@ def _dashed(items: Sequence[str]) -> list[str]:
     return [f"- {item}" for item in items]
 
 
-def _edges(fields: Fields, progression: Fields, kind: str) -> list[_Edge]:
-    """The shown edges of one list by their `order`, each target once, the trick itself never."""
-    own = document_id(fields.raw("_id"))
-    found: dict[DocKey, _Edge] = {}
-    for edge in progression.children(kind):
-        if not any(is_word(edge.child("research").raw("status"), word) for word in _SHOWN_STATUS):
-            continue
-        target = document_id(edge.raw("trickId"))
-        if target is None:
-            fields.note("bad_edge")
-        elif target != own:
-            key = DocKey.of(COLLECTION, target)
-            order = edge.raw("order")
-            place = float(order) if isinstance(order, int | float) and abs(order) < 1e9 else 1e9  # noqa: PLR2004
-            found.setdefault(key, _Edge(key, edge.line("strength"), edge.line("reason"), place))
-    if len(found) > MOST_EDGES:
-        fields.note("too_many_edges")
-    return sorted(found.values(), key=lambda edge: edge.order)[:MOST_EDGES]
-
-
-def _neighbour_lines(edges: Sequence[_Edge], setting: Setting) -> list[str]:
+def _neighbour_lines(shown: Sequence[Edge], setting: Setting) -> list[str]:
     """One line a neighbour that exists: its current name, strength and reason."""
     lines: list[str] = []
-    for edge in edges:
-        name = _face(Fields(setting.neighbours.get(edge.target, {})))
+    for edge in shown:
+        name = _face(Fields(setting.neighbours.get(DocKey.of(COLLECTION, edge.target), {})))
         if name is None:
             continue
         line = f"- {name} ({edge.strength})" if edge.strength else f"- {name}"

@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 import pytest
 from bson import DBRef, Decimal128, ObjectId
 
+from brain.knowledge.domain.clean import clean, scrub
+from brain.knowledge.domain.fields import ODDITIES, Fields
+from brain.knowledge.domain.ids import document_id, hex_id
+from brain.knowledge.domain.links import name_slug
 from tests.support.words import words
 from worker.errors import UnreadableDocument
-from worker.sources.clean import clean, scrub
-from worker.sources.odd import ODDITIES, Fields, document_id, hex_id, name_slug
 from worker.sources.registry import SOURCES
 
 HEX = "5a0000000000000000000001"

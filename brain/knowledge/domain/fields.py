@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, cast, get_args
 
-from bson import DBRef, Decimal128, ObjectId
+from bson import Decimal128
 
+from brain.knowledge.domain.clean import clean
 from brain.knowledge.sports import canonical_sport, is_known
-from worker.sources.clean import clean
 
 Oddity = Literal[
     "wrong_type",  # a value that holds no text (a boolean, an id, bytes) was left out
@@ -43,7 +43,6 @@ LONGEST_LABEL: Final = 200
 _TEXT_KEYS: Final = ("name", "title", "label", "text", "step", "tip", "description", "content", "body", "value", "note")
 """Where an object keeps its words, in the order in which they are read."""
 _LIST_MARK: Final = re.compile(r"^(?:[-*•]|\d{1,3}[.)])\s+")
-_HEX_ID: Final = re.compile(r"[0-9a-fA-F]{24}")
 _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,199}")
 
 
@@ -199,37 +198,6 @@ class Fields:
     def _nothing(self, oddity: Oddity) -> str:
         self.note(oddity)
         return ""
-
-
-def document_id(value: object) -> ObjectId | str | None:
-    """The id that a reference means: ObjectIds in all the shapes that TrickBook's writers use, else a plain string.
-
-    A 24-hex string, a DBRef and an object with `$id` or `$oid` all name an ObjectId. None when it names nothing.
-    """
-    for _ in range(MOST_DEPTH):
-        if isinstance(value, DBRef):
-            value = cast("object", value.id)
-        elif isinstance(value, Mapping):
-            members = cast("Mapping[str, object]", value)
-            value = next((members[key] for key in ("$id", "$oid", "_id") if key in members), None)
-        else:
-            break
-    if isinstance(value, ObjectId):
-        return value
-    if not isinstance(value, str) or not value or len(value) > LONGEST_LABEL or not value.isprintable():
-        return None
-    return ObjectId(value) if _HEX_ID.fullmatch(value) else value
-
-
-def hex_id(value: object) -> str | None:
-    """The hex string of a document's own ObjectId, or None."""
-    found = document_id(value)
-    return str(found) if isinstance(found, ObjectId) else None
-
-
-def name_slug(name: str) -> str | None:
-    """The slug that the site makes of a name: lower case, every run outside a-z0-9 one dash; None when empty."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or None
 
 
 def is_word(value: object, word: str) -> bool:
