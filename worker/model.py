@@ -19,6 +19,8 @@ import bson
 from bson import Decimal128, ObjectId, Timestamp, json_util
 
 from brain.knowledge.chunk import Metadata, Vector
+from brain.knowledge.pin import Pin
+from worker.errors import Poison
 
 Document = Mapping[str, object]
 """A source document as BSON decodes it: any field may be missing or of any type."""
@@ -29,8 +31,8 @@ Token = Mapping[str, object]
 Outcome = Literal["applied", "unchanged", "deleted", "superseded", "dead_lettered"]
 """What became of a received change; each has exactly one (promise: conservation)."""
 
-Origin = Literal["stream", "scan", "refresh", "expiry", "repair"]
-"""Why a document is looked at."""
+Origin = Literal["stream", "removal", "scan", "refresh", "expiry", "repair"]
+"""Why a document is looked at; `removal`: its whole collection is gone, or another one stands in its place."""
 
 _LONGEST_ID: Final = 200  # characters; a longer id is named by its hash, so that ids stay printable
 
@@ -218,14 +220,19 @@ class AuditedChunk:
     """A chunk row as an auditor sees it.
 
     `id` is whatever the row holds, since a row written by hand may hold anything; `owner` is the key of its document,
-    None when the row does not say it in our way; `sound` says that the text has its stored hash and the vector
-    its stored width, finite and not zero.
+    None when no document that is stored is; `sound` says that it names that document rightly, that the text has its
+    stored hash, and that the vector has its stored width, is finite and not zero. `metadata` is every field that the
+    content hash covers beside the text; None: not told.
     """
 
     id: object
     source: str
     owner: DocKey | None
     sound: bool
+    text: str = field(default="", repr=False)
+    content_hash: str = ""
+    metadata: Mapping[str, object] | None = field(default=None, repr=False)
+    vector: Vector | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,16 +276,17 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class DocState:
-    """Everything that is stored of one document under the active pin.
+    """Everything that is stored of one document.
 
-    `seen_as` holds the faces of it that the stored texts of others show (their `seen`), None among them where one shows
-    none.
+    `chunks` are those under the active pin, `beside` those of the other generation, where one lives. `seen_as` holds
+    the faces of it that the stored texts of others show (their `seen`), None among them where one shows none.
     """
 
     ledger: LedgerRow | None = None
     chunks: tuple[StoredChunk, ...] = ()
     dead: DeadLetter | None = None
     seen_as: frozenset[str | None] = frozenset()
+    beside: Mapping[Pin, tuple[StoredChunk, ...]] = field(default_factory=dict[Pin, tuple[StoredChunk, ...]])
 
 
 # --- diff and publish -------------------------------------------------------------------------------------------------
@@ -302,7 +310,8 @@ class Delta:
 
     `write` needs vectors; `rewrite` keeps the stored vector and replaces the rest of the row; `remove` holds chunk ids.
     `ledger` is None when nothing about the document needs storing. `refresh_neighbours` says that a document that
-    refers to this one may show another face than it has now.
+    refers to this one may show another face than it has now. `beside` says the same of the chunks in the other
+    generation, where one lives (there is one ledger for all), or why the document cannot be in it.
     """
 
     key: DocKey
@@ -314,20 +323,38 @@ class Delta:
     ledger: LedgerRow | None = None
     refresh_neighbours: bool = False
     clears_dead_letter: bool = False
+    beside: "Mapping[Pin, Delta | Poison]" = field(default_factory=dict[Pin, "Delta | Poison"])
 
     @property
     def empty(self) -> bool:
         """Nothing to write at all."""
         written = self.write or self.rewrite or self.remove
-        return self.ledger is None and not (written or self.clears_dead_letter or self.refresh_neighbours)
+        if self.ledger is not None or written or self.clears_dead_letter or self.refresh_neighbours:
+            return False
+        return all(isinstance(other, Delta) and other.empty for other in self.beside.values())
+
+    @property
+    def texts(self) -> int:
+        """How many texts need a vector, in every generation."""
+        return len(self.write) + sum(other.texts for other in self.beside.values() if isinstance(other, Delta))
+
+    @property
+    def rows(self) -> int:
+        """How many chunk rows are written or removed, in every generation."""
+        others = sum(other.rows for other in self.beside.values() if isinstance(other, Delta))
+        return len(self.write) + len(self.rewrite) + len(self.remove) + others
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A delta with the vector of every text hash in `delta.write`: ready to be stored in one transaction."""
+    """A delta with the vector of every text hash in `delta.write`: ready to be stored in one transaction.
+
+    `beside` holds those of the other generation, which are stored in the same transaction or not at all.
+    """
 
     delta: Delta
     vectors: Mapping[str, Vector]
+    beside: "Mapping[Pin, Publication]" = field(default_factory=dict[Pin, "Publication"])
 
 
 # --- durable positions ------------------------------------------------------------------------------------------------
@@ -371,9 +398,10 @@ class Request:
     """A piece of work that a command left for the leader.
 
     `backfill` {sources}: scan them; `look` {keys: [{source, id}], discard: [chunk ids]}: remove these chunk rows, then
-    look at these documents again; `forget` {keys}: drop their dead letters.
+    look at these documents again; `forget` {keys}: drop their dead letters. `again`: a former leader has begun it.
     """
 
     id: str
     kind: str
     arguments: Mapping[str, object]
+    again: bool = False

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,44 @@ def test_a_kill_between_a_request_and_its_answer(
             finally:
                 asking.kill()
     show(record_property, figures.line("request"))
+
+
+def test_a_kill_amid_a_removal_beside_a_scan(
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder
+) -> None:
+    """A collection is dropped while another one is scanned for the first time, and the worker killed amid the removal.
+
+    The next start removes the chunks before that scan is done, and the scan goes on where it was.
+    """
+    database.coaching.insert_many([{"title": f"Tip {number}", "text": f"Says {number}."} for number in range(20)])
+    with worker(tmp_path, {**env, "WORKER_SOURCES": "coaching"}) as running:
+        until_leading(running)
+        assert running.stop() == 0
+    tips = {"source": "coaching"}
+    assert database.knowledge_chunks.count_documents(tips) == 20
+    database.trickipedia.insert_many([trick(f"Trick {number}", f"Says {number}.") for number in range(2000)])
+    fake.script({"*": {"kind": "slow", "seconds": 1.0}})
+    both, armed = {**env, "WORKER_SOURCES": "coaching,trickipedia"}, tmp_path / "armed"
+    with doomed(tmp_path, both, "sweeping", armed) as running:
+        eventually(lambda: _scan_of(database, "trickipedia").get("after"), "a place of the scan")
+        armed.touch()
+        database.coaching.drop()
+        until_killed(running, "sweeping")
+    place = _scan_of(database, "trickipedia")
+    assert (_scan_of(database, "coaching")["reason"], _scan_of(database, "coaching")["done"]) == ("drop", False)
+    with worker(tmp_path, both) as running, Oracle(both) as oracle:
+        eventually(lambda: database.knowledge_chunks.count_documents(tips) == 0, "the end of the tips' chunks")
+        now = _scan_of(database, "trickipedia")
+        assert not now["done"]
+        assert (now["startedAt"], now["seen"] >= place["seen"]) == (place["startedAt"], True)
+        fake.script({"*": {}})
+        until_leading(running)
+        oracle.until_clean()
+        assert running.stop() == 0
+
+
+def _scan_of(database: Store, source: str) -> dict[str, Any]:
+    return database.freshness_checkpoints.find_one({"_id": f"scan/{source}"}) or {}
 
 
 def test_a_freeze_at_every_place(tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder) -> None:

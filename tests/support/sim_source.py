@@ -5,6 +5,7 @@ part; a last part names the linked documents that are there and not hidden. `vie
 `poison` makes its text impossible to embed ("text") or the document impossible to shape ("shape").
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -91,10 +92,13 @@ class SimClient:
     def __init__(self, weather: Weather) -> None:
         self._weather = weather
         self.sent: list[str] = []
+        self.seconds = 0.0
+        """How long an answer takes, beside what the weather costs."""
 
     async def embed(self, texts: Sequence[str], purpose: Purpose = "document") -> Embedded:
         """Vectors, or a fault."""
         await self._weather.wait()
+        await asyncio.sleep(self.seconds)
         fail = self._weather.strikes(self._weather.rates.embed)
         if fail and self._weather.rng.random() < 0.8:
             raise self._fault()

@@ -29,7 +29,8 @@ from worker.pipeline.shape import T
 
 TRICKS: Final = SimSource("tricks")
 FAIR: Final = Rates(0, 0, 0, 0, 0, 0, 0, 0, 0)
-TARGET: Final = Target(PIN, WordCounter(), {"tricks": 1})
+TIPS: Final = SimSource("tips")
+TARGET: Final = Target(PIN, WordCounter(), {"tricks": 1, "tips": 1})
 
 
 def trick(number: int) -> DocKey:
@@ -56,6 +57,7 @@ class Stage:
     weather: Weather = field(default_factory=lambda: Weather(dice("fair"), FAIR))
     meter: SimMeter = field(default_factory=SimMeter)
     health: SimHealth = field(default_factory=SimHealth)
+    sources: tuple[SimSource, ...] = (TRICKS,)
     db: Database = field(init=False)
     client: SimClient = field(init=False)
     around: Around = field(init=False)
@@ -64,7 +66,7 @@ class Stage:
     embedder: BatchingEmbedder = field(init=False)
 
     def __post_init__(self) -> None:
-        self.db = Database(PIN, {"tricks": {}}, self.clock.monotonic, epoch=1)
+        self.db = Database(PIN, {source.collection: {} for source in self.sources}, self.clock.monotonic, epoch=1)
         self.client = SimClient(self.weather)
         self.around = Around(self.clock, self.meter, self.health, CrashingProbe(self.weather), dice("around"))
         self.papers = Papers(
@@ -84,7 +86,8 @@ class Stage:
 
     def leader(self, epoch: int = 1) -> Leader:
         """A leader that was given that epoch."""
-        return Leader(self.world, Terms({"tricks": TRICKS}, TARGET, in_place), Leadership(epoch), self.around)
+        sources = {source.collection: source for source in self.sources}
+        return Leader(self.world, Terms(sources, TARGET, in_place), Leadership(epoch), self.around)
 
     def put(self, content: Document, *, told: bool = True) -> DocKey:
         """Write a document; the stream tells of it, or not."""

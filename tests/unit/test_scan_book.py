@@ -32,14 +32,14 @@ def test_what_was_never_scanned_or_shaped_otherwise_is_wanted() -> None:
         }
         first = book(stage)
         await first.load()
-        assert set(first.pending) == {"tricks", "tips"}
+        assert set(first.urgent) == {"tricks", "tips"}
         assert (await first.next(["tricks"])).scan.after == trick(3)
         assert stage.db.scans["tips"] == Scan("tips", "reshaped", "v1", done=False)
         then = stage.now()
         stage.db.scans = {name: Scan(name, "first", "v1", done=True, finished_at=then) for name in SHAPES}
         second = book(stage)
         await second.load()
-        assert second.pending == []
+        assert second.urgent == []
         assert set(second.finished_before(then + timedelta(seconds=1))) == set(SHAPES)
         assert second.finished_before(then) == []
 
@@ -83,7 +83,7 @@ def test_waiting_ends_with_the_last_of_the_sources() -> None:
         assert not done.done()
         await one.finish(job, replace(job.scan, finished_at=stage.now()))
         await done
-        assert one.pending == ["tips"]
+        assert one.urgent == ["tips"]
         assert stage.db.scans["tricks"].done
 
     virtual.run(main)
@@ -98,7 +98,7 @@ def test_an_older_epoch_writes_nothing() -> None:
         one = book(stage)
         with pytest.raises(FencedOff):
             await one.want(["tricks"], "first")
-        assert (one.pending, stage.db.scans) == ([], {})
+        assert (one.urgent, stage.db.scans) == ([], {})
 
     virtual.run(main)
 

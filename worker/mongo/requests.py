@@ -39,7 +39,8 @@ class MongoRequests:
         begun = {"$set": {"epoch": leadership.epoch, "begunAt": self._clock.now()}}
         if not await self._database.update(REQUESTS, {"_id": row["_id"], **query}, begun):
             return None
-        return Request(row["_id"], row["kind"], cast("Mapping[str, object]", row["arguments"]))
+        arguments = cast("Mapping[str, object]", row["arguments"])
+        return Request(row["_id"], row["kind"], arguments, again=0 < row["epoch"] < leadership.epoch)
 
     async def finish(self, request: Request, result: Mapping[str, object], leadership: Leadership) -> None:
         """Store the result."""

@@ -1,18 +1,22 @@
 """Coalescing: many changes of one document become one piece of work.
 
-A change of the stream waits one window, so that a hot document costs one look a window; what is not urgent (a scan, a
-refresh) waits for nothing but stands behind the stream. A document that is being worked on is not handed out again
-until it is released: one publish in flight per document.
+A change of the stream, or a removal, waits one window, so that a hot document costs one look a window; what is not
+urgent (a scan, a refresh) waits for nothing but stands behind them. A document that is being worked on is not handed
+out again until it is released: one publish in flight per document.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from bson import Timestamp
 
 from worker.clock import Clock
-from worker.model import Change, DocKey
+from worker.model import Change, DocKey, Origin
+
+URGENT: Final[frozenset[Origin]] = frozenset({"stream", "removal"})
+"""What stands before everything else: somebody changed something, and answers are wrong until it is seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Coalescer:
         key = received.change.key
         if key in self._busy:
             self._add(self._held, received)
-        elif received.change.origin == "stream":
+        elif received.change.origin in URGENT:
             self._promote(key)
             self._add(self._urgent, received)
         else:

@@ -138,7 +138,9 @@ class Duties:
         match request.kind:
             case "backfill":
                 sources = [name for name in _names(request.arguments.get("sources")) if self._book.watches(name)]
-                await self._around.persist("database", lambda: self._book.want(sources, "backfill"))
+                # What a former leader began goes on at its place: a restart amid a long backfill repeats little.
+                anew = [name for name in sources if not (request.again and self._book.scans(name, "backfill"))]
+                await self._around.persist("database", lambda: self._book.want(anew, "backfill"))
                 await self._book.done(sources)
                 await self.pay_debts_now()
                 return {"sources": list(sources)}

@@ -5,16 +5,14 @@ to the pumps of the runner; each outcome moves the watermark, and the watermark 
 """
 
 import asyncio
-import logging
 import math
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Final
 
 from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Scan
-from worker.observe.log import log
 from worker.pipeline.around import Around
 from worker.pipeline.coalesce import Coalescer
 from worker.pipeline.dead_letters import Undertaker
@@ -27,20 +25,16 @@ from worker.pipeline.intake import Tail
 from worker.pipeline.publish import Publisher
 from worker.pipeline.runner import Runner, Steps
 from worker.pipeline.scan import Scanner
-from worker.pipeline.scan_book import ScanBook, ScanVoid
+from worker.pipeline.scan_book import ScanBook
+from worker.pipeline.scan_loop import ScanLoop
 from worker.pipeline.shape import Offload, Shaper, chunk_limit
 from worker.pipeline.together import Together, end
 from worker.ports import ChangeStream, Documents, TextEmbedder
 from worker.sources.source import Source
 
-_logger = logging.getLogger(__name__)
-
 PUMPS: Final = 2
 """Batches of anything on their way at once: one reads or is stored while the other embeds; a third pump is for what the
 stream tells alone."""
-
-SAY_EVERY: Final = 5.0
-"""Seconds between two log lines about the progress of scans."""
 
 WATCH_EVERY: Final = 15.0
 """Seconds between two looks at the history and the dead letters: slow things, and alerts wait minutes anyway."""
@@ -96,7 +90,6 @@ class Leader:
         self._leadership = leadership
         self._around = around
         self._told = watch
-        self._said_at = around.clock.monotonic()
         self._coalescer = Coalescer(around.clock, terms.window, CAPACITY)
         self._gap = GapReport(around.clock)
         self._book = ScanBook(world.papers.checkpoints, shapes(terms), leadership)
@@ -110,12 +103,14 @@ class Leader:
         # Not before the scans to do are known: else it would look ready for a moment.
         self._around.health.role("leader")
         desk, duties = self._desk(position)
+        scans = self._scans(desk)
         tail = Tail(self._world.stream, list(self._terms.sources), desk, self._around, self._gap.began)
         async with Together() as group:
             finders = _start(
                 group,
                 tail.follow(position),
-                self._scan_for_ever(desk, list(self._terms.sources)),
+                scans.remove_for_ever(),
+                scans.scan_for_ever(list(self._terms.sources), self._told, self._gap.scanned),
                 duties.pay_debts(),
                 duties.end_what_expires(),
                 duties.rescan_by_the_clock(self._terms.rescan_every),
@@ -137,7 +132,7 @@ class Leader:
         async def work(desk: Desk) -> None:
             await self._around.persist("database", lambda: self._book.want(sources, reason))
             async with Together() as group:
-                scanning = group.create_task(self._scan_for_ever(desk, sources))
+                scanning = group.create_task(self._scans(desk).scan_for_ever(sources, self._told, self._gap.scanned))
                 await self._book.done(sources)
                 await end([scanning])
 
@@ -210,45 +205,10 @@ class Leader:
         pumps = [runner.pump() for _ in range(PUMPS)] + [runner.pump(urgent_only=True)]
         return _start(group, duties.keep_checkpoint(), duties.keep_lease(), *pumps)
 
-    async def _scan_for_ever(self, desk: Desk, sources: Collection[str]) -> None:
-        papers = self._world.papers
-        scanner = Scanner(self._world.documents, papers.store, papers.letters, desk, self._around)
-        while True:
-            job = await self._book.next(sources)
-            self._said_at = self._around.clock.monotonic()
-
-            async def keep(scan: Scan) -> None:
-                await self._around.persist("database", lambda: self._book.keep(job, scan))  # noqa: B023 - of this turn
-                self._tell(scan)
-
-            try:
-                scan = await scanner.run(job.scan, keep)
-                await self._sweep_strays(scan.source)
-                await self._around.persist("database", lambda: self._book.finish(job, scan))  # noqa: B023 - of this turn
-            except ScanVoid:
-                continue  # the source is wanted anew; `next` knows
-            self._told(job.scan)
-            self._around.health.scans_pending(self._book.urgent)
-            words = f"{scan.source}: {scan.seen} documents looked at ({scan.reason})"
-            log(_logger, logging.INFO, "scan_done", words, source=scan.source, reason=scan.reason, seen=scan.seen)
-            self._gap.scanned(scan)
-
-    async def _sweep_strays(self, source: str) -> None:
-        """Remove chunk rows that no document owns: nothing else would ever look at them."""
-        store, leadership = self._world.papers.store, self._leadership
-        swept = await self._around.persist("database", lambda: store.sweep_strays(source, leadership))
-        if swept:
-            words = f"{source}: {swept} chunks that no document owned were removed"
-            log(_logger, logging.WARNING, "strays_swept", words, source=source, chunks=swept)
-
-    def _tell(self, scan: Scan) -> None:
-        """Say how far a scan is: to whoever watches each time, to the log now and then."""
-        self._told(scan)
-        now = self._around.clock.monotonic()
-        if now - self._said_at >= SAY_EVERY:
-            self._said_at = now
-            words = f"{scan.source}: {scan.seen} documents looked at so far ({scan.reason})"
-            log(_logger, logging.INFO, "scan_progress", words, source=scan.source, reason=scan.reason, seen=scan.seen)
+    def _scans(self, desk: Desk) -> ScanLoop:
+        papers, around = self._world.papers, self._around
+        scanner = Scanner(self._world.documents, papers.store, papers.letters, desk, around)
+        return ScanLoop(scanner, self._book, papers.store, self._leadership, around)
 
     async def _watch(self, desk: Desk) -> None:
         """Tell how much history is left behind the stored position, and how many documents are dead-lettered."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from worker.model import Change, DocKey, Scan
+from worker.model import Change, DocKey, Origin, Scan
 from worker.pipeline.around import Around
 from worker.pipeline.watermark import Watermark
 from worker.ports import DeadLetters, Documents, KnowledgeStore
@@ -54,11 +54,10 @@ class Scanner:
         `keep` stores where it is, now and then; what it raises ends the scan. Raises Fatal when a person must act.
         """
         scan = replace(scan, started_at=scan.started_at or self._around.clock.now())
-        self._around.meter.resynced(scan.reason)
         await keep(scan)
         scan = await self._look_at_all(scan, keep)
         await self._around.probe.reached("scanned")
-        await self._sweep(scan)
+        await self.sweep(scan)
         await self._around.probe.reached("swept")
         return replace(scan, after=None, finished_at=self._around.clock.now())
 
@@ -74,8 +73,9 @@ class Scanner:
         await keep(flight.scan)
         return flight.scan
 
-    async def _sweep(self, scan: Scan) -> None:
-        flight = _Flight(scan, self._around, keep=None)
+    async def sweep(self, scan: Scan, origin: Origin = "scan") -> None:
+        """Look at every stored document of the scan's source that is not there any more; durable when it returns."""
+        flight = _Flight(scan, self._around, keep=None, origin=origin)
         for key in self._outlet.inside(scan.source):
             await flight.put(key, self._outlet)
         letters = await self._around.persist("database", self._letters.all)
@@ -103,8 +103,11 @@ class Scanner:
 class _Flight:
     """What a scan has put out and not got back yet; at most AHEAD of it."""
 
-    def __init__(self, scan: Scan, around: Around, keep: Callable[[Scan], Awaitable[None]] | None) -> None:
+    def __init__(
+        self, scan: Scan, around: Around, keep: Callable[[Scan], Awaitable[None]] | None, origin: Origin = "scan"
+    ) -> None:
         self._start = scan
+        self._origin: Origin = origin
         self._around = around
         self._keep = keep
         self._kept_at = around.clock.monotonic()
@@ -127,7 +130,7 @@ class _Flight:
             self._watermark.close(ticket)
             self._moved.set()
 
-        await outlet.look(Change(key, "scan"), settled)
+        await outlet.look(Change(key, self._origin), settled)
 
     async def landed(self) -> None:
         await self._until(lambda: self._watermark.waiting == 0)

@@ -18,16 +18,31 @@ MAKING_SURE: Final = frozenset({"scheduled", "backfill"})
 """Reasons of scans that are not expected to find anything: a worker is ready while they run."""
 
 
+REMOVING: Final = frozenset({"drop", "rename", "dropDatabase", "renamed_in"})
+"""Reasons of scans of which documents are gone all at once: these are removed before any scan has its turn."""
+
+
 class ScanVoid(KnowledgeError):
     """The source is wanted anew: this scan counts no longer."""
 
 
+class ScanPostponed(KnowledgeError):
+    """Another scan goes first: this one's place is kept, and it goes on afterwards."""
+
+
 @dataclass(slots=True)
 class Job:
-    """A scan to do, with where it is; void once its source is wanted anew."""
+    """A scan to do, with where it is; `begun` by this process, `swept` of what was gone, `void` once wanted anew."""
 
     scan: Scan
     void: bool = False
+    begun: bool = False
+    swept: bool = False
+
+    @property
+    def urgent(self) -> bool:
+        """Whether answers may be missing or wrong without it."""
+        return self.scan.reason not in MAKING_SURE
 
 
 class ScanBook:
@@ -42,14 +57,13 @@ class ScanBook:
         self._turn = asyncio.Lock()
         self._changed = asyncio.Condition()
 
-    @property
-    def pending(self) -> Sequence[str]:
-        """Sources whose scan is not done."""
-        return list(self._open)
-
     def watches(self, source: str) -> bool:
         """Whether this leadership is about that source: what is stored may be of others, watched in former days."""
         return source in self._shapes
+
+    def scans(self, source: str, reason: str) -> bool:
+        """Whether a scan of the source for that reason is not done."""
+        return source in self._open and self._open[source].scan.reason == reason
 
     def watched(self, keys: Iterable[DocKey]) -> Sequence[DocKey]:
         """Those of the documents whose source is watched."""
@@ -58,7 +72,7 @@ class ScanBook:
     @property
     def urgent(self) -> Sequence[str]:
         """Those of them without which answers may be missing or wrong; the others only make sure."""
-        return [source for source, job in self._open.items() if job.scan.reason not in MAKING_SURE]
+        return [source for source, job in self._open.items() if job.urgent]
 
     async def start_over(self) -> None:
         """Everything must be scanned from the beginning: nobody knows since when changes were missed."""
@@ -91,10 +105,27 @@ class ScanBook:
         await self._tell()
 
     async def next(self, among: Collection[str]) -> Job:
-        """The scan to do now, of one of these sources; waits until there is one."""
+        """The scan to do now, of one of these sources, the urgent ones first; waits until there is one."""
         async with self._changed:
             await self._changed.wait_for(lambda: bool(self._open.keys() & set(among)))
-        return next(job for source, job in self._open.items() if source in among)
+        return min(self._among(among), key=lambda job: not job.urgent)  # of the first kind, the first that was wanted
+
+    def check_turn(self, job: Job, among: Collection[str]) -> None:
+        """Raise ScanPostponed when a scan of these sources is more urgent than this one."""
+        if not job.urgent and any(other.urgent for other in self._among(among)):
+            raise ScanPostponed(job.scan.source)
+
+    async def gone(self) -> Job:
+        """A scan whose source was dropped, renamed away or replaced, and not swept since; waits until there is one."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: bool(self._unswept()))
+        return self._unswept()[0]
+
+    def _among(self, sources: Collection[str]) -> list[Job]:
+        return [job for source, job in self._open.items() if source in sources]
+
+    def _unswept(self) -> list[Job]:
+        return [job for job in self._open.values() if job.scan.reason in REMOVING and not job.swept]
 
     async def keep(self, job: Job, scan: Scan) -> None:
         """Store the place of a scan under way; raises ScanVoid when it counts no longer."""
