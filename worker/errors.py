@@ -1,14 +1,17 @@
 """The worker's own leaves of the tree drawn in `brain.knowledge.errors`.
 
     Retryable
-    └── Conflict            two writers met in the database; the same write may succeed now
+    ├── Conflict            two writers met in the database; the same write may succeed now
+    └── GenerationsChanged  the live generations are others than this leader began with: it must begin again
     Poison
     └── UnreadableDocument  a document that cannot be shaped (a bug or a shape nobody knows); it is dead-lettered
     Fatal
+    ├── BudgetSpent         the day's money for embedding is spent: tomorrow (UTC), or when somebody raises it
     ├── HistoryLost         the stored position is no longer in the database's history: the sources must be rescanned
     ├── FencedOff           another process holds the lease now: this one's writes are refused
     ├── WrongTopology       a server without change streams (standalone)
     ├── ForeignState        a checkpoint of a newer version or of another database
+    ├── PinRefused          a change of the generations that may not be made as things stand
     └── LeaseHeld           another live process leads and this command cannot work beside it
 
 Exit codes (design.md): 0 done, 1 ran to the end and found differences, 64 usage, 70 bug, 75 try again later,
@@ -18,11 +21,15 @@ Exit codes (design.md): 0 done, 1 ran to the end and found differences, 64 usage
 from typing import Final
 
 from brain.knowledge.errors import (
+    BadVector,
     ConfigurationFault,
     Fatal,
     IndexMissing,
+    IndexNotReady,
+    IndexUnusable,
     KnowledgeError,
     Malformed,
+    NotSent,
     PinMismatch,
     Poison,
     Refused,
@@ -30,6 +37,8 @@ from brain.knowledge.errors import (
     Throttled,
     Unavailable,
     Unreachable,
+    Unsupported,
+    WrongWidth,
 )
 
 __all__ = [
@@ -39,17 +48,24 @@ __all__ = [
     "EXIT_OK",
     "EXIT_TRY_LATER",
     "EXIT_USAGE",
+    "BadVector",
+    "BudgetSpent",
     "ConfigurationFault",
     "Conflict",
     "Fatal",
     "FencedOff",
     "ForeignState",
+    "GenerationsChanged",
     "HistoryLost",
     "IndexMissing",
+    "IndexNotReady",
+    "IndexUnusable",
     "KnowledgeError",
     "LeaseHeld",
     "Malformed",
+    "NotSent",
     "PinMismatch",
+    "PinRefused",
     "Poison",
     "Refused",
     "Retryable",
@@ -57,7 +73,9 @@ __all__ = [
     "Unavailable",
     "Unreachable",
     "UnreadableDocument",
+    "Unsupported",
     "WrongTopology",
+    "WrongWidth",
     "exit_code",
 ]
 
@@ -73,8 +91,16 @@ class Conflict(Retryable):
     """Two writers met; the same write may succeed now."""
 
 
+class GenerationsChanged(Retryable):
+    """Other generations live now than this leader began with."""
+
+
 class UnreadableDocument(Poison):
     """A document that cannot be shaped."""
+
+
+class BudgetSpent(Fatal):
+    """The day's money for embedding is spent."""
 
 
 class HistoryLost(Fatal):
@@ -93,6 +119,10 @@ class ForeignState(Fatal):
     """A checkpoint that this version must not touch."""
 
 
+class PinRefused(Fatal):
+    """A change of the generations that may not be made as things stand."""
+
+
 class LeaseHeld(Fatal):
     """Another live process leads."""
 
@@ -102,7 +132,7 @@ def exit_code(error: KnowledgeError) -> int:
 
     A plain Fatal is what nobody foresaw (a code of the server that is not in our tables): a bug, and tried again.
     """
-    if isinstance(error, Retryable | LeaseHeld | FencedOff):
+    if isinstance(error, Retryable | LeaseHeld | FencedOff | BudgetSpent):
         return EXIT_TRY_LATER
     if isinstance(error, Fatal) and type(error) is not Fatal:
         return EXIT_CONFIGURATION

@@ -405,3 +405,12 @@ class Request:
     kind: str
     arguments: Mapping[str, object]
     again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What a call to the embedder may cost, counted beforehand: its UTC day (ISO date), its id and US dollars."""
+
+    day: str
+    id: str
+    usd: float

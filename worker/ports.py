@@ -4,7 +4,7 @@ Each port has one contract suite in `tests/contract`, run over the in-memory fak
 raise errors of the tree in `worker.errors` only.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -24,6 +24,7 @@ from worker.model import (
     Publication,
     Reading,
     Request,
+    Reservation,
     Scan,
     StreamItem,
 )
@@ -201,6 +202,25 @@ class Requests(Protocol):
         ...
 
 
+class SpendBook(Protocol):
+    """What embedding has cost on each UTC day. Each write carries the epoch and is refused with FencedOff if it is old.
+
+    Writes may be repeated when an answer was lost: a reservation is counted once and settled once.
+    """
+
+    async def counted(self, day: str) -> float:
+        """US dollars counted of a day: settled, and reserved by calls that are on their way or were killed."""
+        ...
+
+    async def reserve(self, reservation: Reservation, limit: float, leadership: Leadership) -> bool:
+        """Count a reservation, unless the day would then have more than `limit` dollars; whether it is counted."""
+        ...
+
+    async def settle(self, reservation: Reservation, usd: float, leadership: Leadership) -> None:
+        """The reservation was really so many dollars. One that is not open is left as it is."""
+        ...
+
+
 class TextEmbedder(Protocol):
     """Texts to vectors, with every limit, retry and pause inside: it waits through an outage instead of failing."""
 
@@ -226,6 +246,10 @@ class Meter(Protocol):
 
     def embedded(self, outcome: str, *, tokens: int = 0, cost_usd: float = 0.0) -> None:
         """One embedding request ended."""
+        ...
+
+    def budget_left(self, read: Callable[[], float]) -> None:
+        """Where the dollars that may still be spent today are read from; without a budget nobody calls this."""
         ...
 
     def queued(self, step: str, depth: int) -> None:

@@ -5,15 +5,21 @@ A caller decides by type alone, never by text:
     KnowledgeError
     ├── Retryable               the same call may succeed later
     │   ├── Unreachable         no answer: refused, reset, timed out, no primary
+    │   │   └── NotSent         no connection came about, so nothing was asked (and nothing is charged)
     │   ├── Throttled           429, or 503 with a date: wait `retry_after` seconds, the caller did nothing wrong
     │   ├── Malformed           an answer that is not what the protocol says (HTML, wrong count, wrong width, truncated)
-    │   └── Unavailable         the other side says it cannot now (5xx, overloaded, index not ready)
+    │   │   ├── WrongWidth      vectors of another width than the pinned model's
+    │   │   └── BadVector       a vector that is none: not finite, zeros only, not numbers
+    │   └── Unavailable         the other side says it cannot now (5xx, overloaded)
+    │       └── IndexNotReady   the vector index is being built, or nothing was indexed yet
     ├── Poison                  this input can never work (400, 413, 422 for one text); others can
     └── Fatal                   nothing will work until a person acts
         ├── ConfigurationFault  a setting is wrong; `mistakes` lists every one
         ├── Refused             the key or role is not accepted (401, 402, 403, code 13)
         ├── PinMismatch         the client's model or width is not the pinned one
-        └── IndexMissing        the vector index does not exist
+        ├── IndexMissing        the vector index does not exist
+        ├── IndexUnusable       the vector index failed, or is not defined as the pin wants it
+        └── Unsupported         the server cannot do this at all (115: no vector search there)
 
 `worker.errors` adds the worker's own leaves. Messages say what happened, to what, and what to do next, and hold neither
 secrets nor document text.
@@ -38,6 +44,10 @@ class Unreachable(Retryable):
     """There was no answer."""
 
 
+class NotSent(Unreachable):
+    """No connection came about: the other side knows nothing of this call."""
+
+
 class Throttled(Retryable):
     """The other side asked us to slow down; it counts as no failure."""
 
@@ -46,8 +56,20 @@ class Malformed(Retryable):
     """The answer is not what the protocol says it is."""
 
 
+class WrongWidth(Malformed):
+    """Vectors of another width than the pinned model's."""
+
+
+class BadVector(Malformed):
+    """One of the vectors is none: the endpoint's fault, or that of one text."""
+
+
 class Unavailable(Retryable):
     """The other side answered that it cannot serve now."""
+
+
+class IndexNotReady(Unavailable):
+    """There is nothing to search in yet: wait."""
 
 
 class Poison(KnowledgeError):
@@ -76,3 +98,11 @@ class PinMismatch(Fatal):
 
 class IndexMissing(Fatal):
     """The vector index does not exist."""
+
+
+class IndexUnusable(Fatal):
+    """The vector index is there and will never answer rightly: it failed, or is defined otherwise than the pin says."""
+
+
+class Unsupported(Fatal):
+    """The server does not know this command or stage: it has no vector search, say."""

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
-from brain.knowledge.errors import ConfigurationFault, Malformed, Unreachable
+from brain.knowledge.errors import ConfigurationFault, Malformed, NotSent, Unreachable
 
 if TYPE_CHECKING:
     import httpx2
@@ -62,8 +62,9 @@ class HttpClient:
     ) -> HttpReply:
         """Send the payload to base URL + path; `byte_cap` bounds the body, on the wire and decompressed.
 
-        Raises Unreachable when there is no whole answer within the deadline, Malformed when the answer breaks the
-        protocol, breaks off, is longer than the cap, or is a redirect. Any other status is returned.
+        Raises NotSent when no connection comes about, Unreachable when there is no whole answer within the deadline,
+        Malformed when the answer breaks the protocol, breaks off, is longer than the cap, or is a redirect. Any other
+        status is returned.
         """
         body = json.dumps(payload, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
         call = _Call(self._base + path, deadline_seconds, byte_cap)
@@ -90,12 +91,12 @@ class HttpClient:
             return await self._exchange(call, body)
         except self._library.TransportError as exc:
             if call.reply_began or call.connected:
-                raise call.wrapped(exc) from exc
+                raise self._wrapped(call, exc) from exc
         second = _Call(call.url, call.deadline_seconds, call.byte_cap)
         try:
             return await self._exchange(second, body)
         except self._library.TransportError as exc:
-            raise second.wrapped(exc) from exc
+            raise self._wrapped(second, exc) from exc
 
     async def _exchange(self, call: "_Call", body: bytes) -> HttpReply:
         client = await self._opened()
@@ -117,6 +118,16 @@ class HttpClient:
             return HttpReply(response.status_code, headers, _decoded(raw, headers.get("content-encoding", ""), call))
         finally:
             await response.aclose()
+
+    def _wrapped(self, call: "_Call", exc: Exception) -> Unreachable | Malformed:
+        """Our error for one of the library's; the library's own words may quote a peer, so only its type is told."""
+        what = type(exc).__name__
+        if call.reply_began:
+            return Malformed(f"{call.url} broke off within its answer ({what}): try again later")
+        library = self._library
+        unsent = isinstance(exc, (library.ConnectError, library.ConnectTimeout, library.PoolTimeout))
+        message = f"{call.url} did not answer ({what}): check the network and the base URL, or try again later"
+        return NotSent(message) if unsent else Unreachable(message)
 
     async def _opened(self) -> "httpx2.AsyncClient":
         """The library's client, built in a thread: reading the certificates takes 20 to 50 ms."""
@@ -152,15 +163,6 @@ class _Call:
         """Called by httpcore at each step."""
         if event.startswith("connection.connect_tcp"):
             self.connected = True
-
-    def wrapped(self, exc: Exception) -> Unreachable | Malformed:
-        """Our error for one of the library's; the library's own words may quote a peer, so only its type is told."""
-        what = type(exc).__name__
-        if self.reply_began:
-            return Malformed(f"{self.url} broke off within its answer ({what}): try again later")
-        return Unreachable(
-            f"{self.url} did not answer ({what}): check the network and the base URL, or try again later"
-        )
 
 
 async def _read(chunks: AsyncIterator[bytes], call: _Call) -> bytes:

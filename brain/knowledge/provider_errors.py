@@ -67,13 +67,14 @@ _FINAL: Final[Mapping[int, tuple[type[KnowledgeError], str]]] = {
 """Statuses that come back the same however often one asks."""
 
 
-def json_body(reply: HttpReply, who: str) -> Mapping[str, object]:
+def json_body(reply: HttpReply, who: str, *, constants: bool = False) -> Mapping[str, object]:
     """The reply's body as a JSON object.
 
-    Raises Malformed for anything else: HTML, half a document, NaN or Infinity (no JSON), nesting without end.
+    Raises Malformed for anything else: HTML, half a document, nesting without end, NaN or Infinity (no JSON; with
+    `constants` they are read as numbers, for a caller that looks at each).
     """
     try:
-        value: object = json.loads(reply.body, parse_constant=_no_constant)
+        value: object = json.loads(reply.body, parse_constant=float if constants else _no_constant)
     except (ValueError, RecursionError) as exc:
         message = f"{who} answered {reply.status} with something that is no JSON: try again later"
         raise Malformed(message) from exc
@@ -87,7 +88,7 @@ def raise_for_error(reply: HttpReply, who: str) -> None:
     """Raise the typed error that the reply stands for; return when it is a plain success (2xx without `error`)."""
     body: Mapping[str, object] = {}
     try:
-        body = json_body(reply, who)
+        body = json_body(reply, who, constants=True)  # what it holds beside the error is its reader's to judge
     except Malformed:
         if _is_success(reply.status):
             raise  # else a proxy's HTML page, say: the status alone must do

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from tests.support.sim_weather import Weather
@@ -30,6 +30,9 @@ class SimMeter:
         self.actions[action] += count
 
     def embedded(self, outcome: str, *, tokens: int = 0, cost_usd: float = 0.0) -> None:
+        """Ignored."""
+
+    def budget_left(self, read: Callable[[], float]) -> None:
         """Ignored."""
 
     def queued(self, step: str, depth: int) -> None:

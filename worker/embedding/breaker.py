@@ -50,6 +50,11 @@ class Breaker:
         """The endpoint did not: everybody waits before the next request."""
         self.hold(self._backoff.next())
 
+    def trip(self) -> None:
+        """Open at once: what was answered will be answered again until a person acts."""
+        while not self.open:
+            self._backoff.next()
+
     def hold(self, seconds: float) -> None:
         """Let nobody send for so long (the endpoint asked for it): counts as no failure."""
         self._not_before = max(self._not_before, self._clock.monotonic() + seconds)

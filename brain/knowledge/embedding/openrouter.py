@@ -6,6 +6,7 @@ order, count, width, finiteness and the model's name are checked, because a wron
 silently.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
@@ -14,7 +15,7 @@ import numpy as np
 from brain.knowledge.chunk import Vector
 from brain.knowledge.embedding import Embedded, Purpose, Usage
 from brain.knowledge.embedding.texts import check_texts
-from brain.knowledge.errors import Malformed, PinMismatch
+from brain.knowledge.errors import BadVector, Malformed, PinMismatch, WrongWidth
 from brain.knowledge.http import HttpClient, Library
 from brain.knowledge.pin import Model
 from brain.knowledge.provider_errors import json_body, raise_for_error
@@ -62,7 +63,7 @@ class OpenRouterClient:
         cap = _BYTES_BESIDE + len(texts) * self._model.dimensions * _BYTES_PER_NUMBER
         reply = await self._http.post_json("/embeddings", payload, self.deadline_seconds, cap)
         raise_for_error(reply, _WHO)
-        body = json_body(reply, _WHO)
+        body = json_body(reply, _WHO, constants=True)
         self._check_model(body.get("model"))
         return Embedded(self._vectors(body.get("data"), len(texts)), _usage(body.get("usage")))
 
@@ -114,21 +115,21 @@ class OpenRouterClient:
                 f"{_WHO} answered with a vector of {len(numbers)} numbers, not "
                 f"{self._model.dimensions}: check the model's width"
             )
-            raise Malformed(message)
+            raise WrongWidth(message)
         if not set(map(type, numbers)) <= {int, float}:
             message = f"{_WHO} answered with a vector that holds something else than numbers: try again later"
-            raise Malformed(message)
+            raise BadVector(message)
         try:
             wide = np.array(numbers, dtype=np.float64)
         except OverflowError:  # an integer of hundreds of digits
             wide = np.array([np.inf])
         if not np.isfinite(wide).all() or np.abs(wide).max() > np.finfo(np.float32).max:
             message = f"{_WHO} answered with a vector that is not finite: try again later"
-            raise Malformed(message)
+            raise BadVector(message)
         vector = wide.astype(np.float32)
         if not vector.any():
             message = f"{_WHO} answered with a vector of zeros only: try again later"
-            raise Malformed(message)
+            raise BadVector(message)
         return vector
 
 
@@ -137,11 +138,24 @@ def _last_segment(name: str) -> str:
 
 
 def _usage(value: object) -> Usage:
-    """Tokens and US dollars as reported; odd or missing figures count as not reported."""
+    """Tokens and US dollars as reported; odd or missing figures count as not reported.
+
+    With a key of one's own (`is_byok`) OpenRouter's `cost` is its fee, and the upstream's price stands beside it.
+    """
     fields: Mapping[str, object] = cast("dict[str, object]", value) if isinstance(value, dict) else {}
     tokens = fields.get("total_tokens", fields.get("prompt_tokens"))
-    cost = fields.get("cost")
+    cost = _dollars(fields.get("cost"))
+    if cost is not None and fields.get("is_byok") is True:
+        details = fields.get("cost_details")
+        upstream = cast("dict[str, object]", details).get("upstream_inference_cost") if isinstance(details, dict) else 0
+        cost += _dollars(upstream) or 0.0
     return Usage(
         tokens=tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0 else 0,
-        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None,
+        cost_usd=cost,
     )
+
+
+def _dollars(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
+        return None
+    return float(value)

@@ -1,0 +1,162 @@
+"""What one provider lets us do: how many at once, how many a minute, how soon again, for how much money, or nothing.
+
+turn   a retry is paid for ─▶ a place in the window ─▶ the breaker's permit
+ask    tokens and requests a minute ─▶ money reserved ─▶ the call ─▶ its end counted, in each of these
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from brain.knowledge.embedding import Embedded, EmbeddingClient
+from worker.backoff import Backoff
+from worker.embedding.aimd import Window
+from worker.embedding.breaker import Breaker
+from worker.embedding.lanes import Limits
+from worker.embedding.rates import Rate
+from worker.embedding.retry_budget import RetryBudget
+from worker.embedding.spend import Price, Purse, cost_of
+from worker.errors import ConfigurationFault, Fatal, KnowledgeError, Malformed, Retryable, Throttled, WrongWidth
+from worker.pipeline.around import Around
+
+REFUSED_WAIT: Final = 30.0
+"""Seconds between two tries with a key that was refused: it starts to work when somebody pays or fixes it."""
+
+LOUD_WAIT: Final = 10.0
+"""Seconds that the endpoint may ask us to wait before readiness tells of it (promise: loud)."""
+
+MALFORMED_LIMIT: Final = 3
+"""Replies of a wrong shape in a row that are believed to be a passing fault (design decision 11)."""
+
+_LOOK_AGAIN: Final = 1.0
+"""Seconds between two looks at the retry budget: somebody's success may have paid meanwhile."""
+
+
+class Gate:
+    """One provider's account, for every embedder that asks there.
+
+    Every wait is on the injected clock, but for the minutes' (aiolimiter has the loop's).
+    """
+
+    def __init__(self, limits: Limits, around: Around, price: Price, purse: Purse | None = None) -> None:
+        """Without a purse spending is counted in the metrics and has no limit."""
+        self._around = around
+        self._price = price
+        self.purse: Final = purse
+        clock = around.clock
+        self._breaker = Breaker(clock, Backoff(around.rng, base=0.5, cap=30.0))
+        self._pace = Backoff(around.rng, base=0.5, cap=30.0)  # of throttles that name no wait
+        self._window = Window.of(limits.concurrency)
+        self._retries = RetryBudget(clock.monotonic())
+        self._out = 0
+        self._returned = asyncio.Event()
+        self._requests = Rate(limits.requests_per_minute)
+        self._tokens = Rate(limits.tokens_per_minute)
+        self._malformed = self._wrong_widths = 0
+
+    async def turn(self, *, again: bool = False) -> AsyncExitStack:
+        """Wait for the right to ask once; close what comes back when the answer is there. `again` is a retry."""
+        if again:
+            await self._afford_retry()
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._place())
+            await stack.enter_async_context(self._breaker.permit())
+            return stack.pop_all()
+
+    async def ask(self, client: EmbeddingClient, texts: Sequence[str], tokens: int) -> Embedded:
+        """Ask once, within a turn. Raises what the client raises.
+
+        Beyond that ConfigurationFault for a width that is wrong each time, and BudgetSpent in a command.
+        """
+        await self._requests.acquire()
+        await self._tokens.acquire(tokens)
+        name = client.model.name
+        reservation = await self.purse.reserve(name, tokens) if self.purse else None
+        sent = self._around.clock.monotonic()
+        try:
+            embedded = await client.embed(texts)
+        except KnowledgeError as error:
+            if self.purse:
+                await self.purse.failed(reservation, error)
+            self._failed(error, sent)
+            raise
+        usd = cost_of(embedded.usage, name, tokens, self._price)
+        if self.purse:
+            await self.purse.settle(reservation, usd, name, tokens)
+        self._answered(embedded.usage.tokens, usd)
+        return embedded
+
+    async def _afford_retry(self) -> None:
+        """Wait until the retry budget pays. An open breaker lets one ask at a time, and seldom: that needs no pay."""
+        clock = self._around.clock
+        while not self._breaker.open and (wait := self._retries.wait(clock.monotonic())) > 0:
+            await clock.sleep(min(wait, _LOOK_AGAIN))
+        if not self._breaker.open:
+            self._retries = self._retries.spent(clock.monotonic())
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncGenerator[None]:
+        while self._out >= self._window.limit:
+            self._returned.clear()
+            await self._returned.wait()
+        self._out += 1
+        try:
+            yield
+        finally:
+            self._out -= 1
+            self._returned.set()
+
+    def _answered(self, tokens: int, usd: float) -> None:
+        self._around.meter.embedded("ok", tokens=tokens, cost_usd=usd)
+        self._around.health.advanced()
+        self._breaker.succeeded()
+        self._pace.reset()
+        self._window = self._window.widened()
+        self._retries = self._retries.earned()
+        self._returned.set()  # the window may be wider
+        self._malformed = self._wrong_widths = 0
+        for reason in ("embedding", "embedding_refused", "embedding_malformed"):
+            self._around.health.resume(reason)
+
+    def _failed(self, error: KnowledgeError, sent: float) -> None:
+        """Decide how long everybody waits before the next request."""
+        self._around.meter.embedded(type(error).__name__.lower())
+        now = self._around.clock.monotonic()
+        if isinstance(error, Throttled):
+            self._window = self._window.narrowed(sent, now)
+            self._hold(error)
+        elif isinstance(error, Retryable):
+            self._window = self._window.narrowed(sent, now)
+            self._count_malformed(error)
+            self._breaker.failed()
+            if self._breaker.open:
+                self._window = self._window.closed(now)
+                self._around.health.pause("embedding", str(error))
+        elif isinstance(error, Fatal):
+            self._refused(error, now)
+
+    def _refused(self, error: Fatal, now: float) -> None:
+        """The key, the credit, a model that is gone for a moment: one at a time asks, seldom, until a person acted."""
+        self._window = self._window.closed(now)
+        self._breaker.trip()
+        self._breaker.hold(REFUSED_WAIT)
+        self._around.health.pause("embedding_refused", str(error))
+
+    def _hold(self, error: Throttled) -> None:
+        """Everybody waits as long as the endpoint says, and longer from time to time where it names no real wait."""
+        pace, named = self._pace.next(), error.retry_after
+        wait = named if named is not None and named >= 1.0 else max(named or 0.0, pace)
+        self._breaker.hold(wait)
+        if wait > LOUD_WAIT:
+            self._around.health.pause("embedding", f"asked to wait {wait:.0f} s: {error}")
+
+    def _count_malformed(self, error: Retryable) -> None:
+        self._malformed = self._malformed + 1 if isinstance(error, Malformed) else 0
+        self._wrong_widths = self._wrong_widths + 1 if isinstance(error, WrongWidth) else 0
+        if self._malformed >= MALFORMED_LIMIT:
+            self._around.health.pause("embedding_malformed", str(error))
+        if self._wrong_widths >= MALFORMED_LIMIT:
+            fault = ConfigurationFault(f"{self._wrong_widths} times in a row: {error}")
+            self._refused(fault, self._around.clock.monotonic())
+            raise fault from error

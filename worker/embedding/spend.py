@@ -1,0 +1,149 @@
+"""The day's money for embedding: counted before it is spent, corrected afterwards, and never more than the budget.
+
+A call first reserves what it will cost in the database, and is made only when that fits; afterwards the reservation
+becomes what the provider reports. A worker that is killed between the two leaves its reservation standing, so the day
+may be counted a little too high, never too low. The day is UTC's, by the clock that is passed in.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Final
+
+from brain.knowledge.embedding import Usage
+from worker.errors import (
+    BudgetSpent,
+    ConfigurationFault,
+    FencedOff,
+    KnowledgeError,
+    NotSent,
+    Poison,
+    Refused,
+    Throttled,
+    Unavailable,
+)
+from worker.model import Leadership
+from worker.pipeline.around import Around
+from worker.ports import Reservation, SpendBook
+
+Price = Callable[[str, int], float | None]
+"""Dollars of so many tokens of a model; None when nobody knows."""
+
+REASON: Final = "embedding_budget"
+
+LOOK_EVERY: Final = 60.0
+"""Seconds between two looks at the clock while the budget is spent: it may be set right meanwhile."""
+
+_FREE: Final = (NotSent, Throttled, Unavailable, Poison, Refused, ConfigurationFault)
+"""Failures that cost nothing: nothing was sent, or the provider answered with an error."""
+
+
+def cost_of(usage: Usage, model: str, tokens: int, price: Price) -> float:
+    """Dollars of an answered call: as reported, else by the price table; 0 where neither knows."""
+    if usage.cost_usd is not None:
+        return usage.cost_usd
+    return price(model, usage.tokens or tokens) or 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What is counted of one UTC day."""
+
+    day: str
+    usd: float
+
+
+class Purse:
+    """One day's budget after the other; every embedder of a process pays from the same one."""
+
+    def __init__(self, daily_usd: float, price: Price, book: SpendBook, around: Around) -> None:
+        self._daily_usd = daily_usd
+        self._price = price
+        self._book = book
+        self._around = around
+        self._leadership: Leadership | None = None
+        self._reservations = 0
+        self._dearest: dict[str, float] = {}
+        self._counted = Counted("", 0.0)
+        around.meter.budget_left(self.left)
+
+    def left(self) -> float:
+        """Dollars that may still be spent today, as far as this process knows."""
+        today = _day(self._around.clock.now())
+        return self._daily_usd - (self._counted.usd if self._counted.day == today else 0.0)
+
+    async def open(self) -> None:
+        """Look at what is counted already today."""
+        today = _day(self._around.clock.now())
+        self._counted = Counted(today, await self._book.counted(today))
+
+    def led_by(self, leadership: Leadership) -> None:
+        """From now on this process spends under that leadership."""
+        self._leadership = leadership
+
+    async def reserve(self, model: str, tokens: int) -> Reservation | None:
+        """Count what a call will cost, or wait for the next day; None for a call that costs nothing.
+
+        Raises BudgetSpent in a command, which does not wait for a day; FencedOff when another process leads.
+        """
+        usd = max(self._price(model, tokens) or 0.0, self._dearest.get(model, 0.0) * tokens)
+        if usd <= 0:
+            return None
+        self._reservations += 1
+        while not (reservation := await self._reserved(usd)):
+            words = (
+                f"today's budget of {self._daily_usd:g} USD is spent ({self._counted.usd:.4f} counted): nothing is "
+                "embedded until 00:00 UTC; raise WORKER_DAILY_BUDGET_USD and restart to go on now"
+            )
+            if self._around.patience is not None:
+                raise BudgetSpent(words)
+            self._around.health.pause(REASON, words)
+            await self._around.clock.sleep(min(LOOK_EVERY, _until_midnight(self._around.clock.now())))
+        self._around.health.resume(REASON)
+        return reservation
+
+    async def settle(self, reservation: Reservation | None, usd: float, model: str, tokens: int) -> None:
+        """The call was answered and cost so much; a provider that is dearer than the table is believed from now on."""
+        self._dearest[model] = max(self._dearest.get(model, 0.0), usd / max(1, tokens))
+        if reservation is not None:
+            await self._correct(reservation, usd)
+
+    async def failed(self, reservation: Reservation | None, error: KnowledgeError) -> None:
+        """The call failed: what may have been charged all the same stays counted."""
+        if reservation is not None:
+            await self._correct(reservation, 0.0 if isinstance(error, _FREE) else reservation.usd)
+
+    async def _reserved(self, usd: float) -> Reservation | None:
+        leader, persist = self._led(), self._around.persist
+        wanted = Reservation(_day(self._around.clock.now()), f"{leader.epoch}-{self._reservations}", usd)
+        fits = await persist("database", lambda: self._book.reserve(wanted, self._daily_usd, leader))
+        if not fits:
+            self._counted = Counted(wanted.day, await persist("database", lambda: self._book.counted(wanted.day)))
+            return None
+        self._count(wanted.day, usd)
+        return wanted
+
+    async def _correct(self, reservation: Reservation, usd: float) -> None:
+        leader = self._led()
+        await self._around.persist("database", lambda: self._book.settle(reservation, usd, leader))
+        if reservation.day == self._counted.day:
+            self._count(reservation.day, usd - reservation.usd)
+
+    def _count(self, day: str, usd: float) -> None:
+        before = self._counted if self._counted.day == day else Counted(day, 0.0)
+        self._counted = replace(before, usd=before.usd + usd)
+
+    def _led(self) -> Leadership:
+        if self._leadership is None:
+            message = "a budget is spent by the leader alone, and this process does not lead"
+            raise FencedOff(message)
+        return self._leadership
+
+
+def _day(now: datetime) -> str:
+    return now.astimezone(UTC).date().isoformat()
+
+
+def _until_midnight(now: datetime) -> float:
+    tomorrow = now.astimezone(UTC).date() + timedelta(days=1)
+    return max(1.0, (datetime.combine(tomorrow, time(), UTC) - now).total_seconds())
