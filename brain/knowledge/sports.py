@@ -70,3 +70,14 @@ def canonical_sport(value: object) -> str | None:
 def is_known(sport: str | None) -> bool:
     """Whether this is a canonical key."""
     return sport in SPORTS
+
+
+def known_sport(value: object) -> str | None:
+    """The canonical key of a sport word, or None for a word that names no sport ("flatground", "rail")."""
+    sport = canonical_sport(value)
+    return sport if is_known(sport) else None
+
+
+def spellings(sport: str) -> list[str]:
+    """Every lower-case spelling of a canonical key, itself first: "surf" is what the feed says for surfing."""
+    return [sport, *(word for word, meant in _SYNONYMS.items() if meant == sport)]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from bson import Decimal128
+from brain.knowledge.domain.numbers import number
 
 EARTH_KM: Final = 6371.0088
 """Mean radius of the earth in kilometres. A sphere of it is at most 0.6 % off the ellipsoid."""
@@ -43,10 +43,10 @@ class Box:
 
 def point_of(latitude: object, longitude: object) -> Point | None:
     """The place that two stored values name, or None: they may be of any type, infinite, or off the globe."""
-    north, east = _degrees(latitude), _degrees(longitude)
+    north, east = number(latitude), number(longitude)
     if north is None or east is None or abs(north) > 90 or abs(east) > 180:  # noqa: PLR2004 - degrees of the globe
         return None
-    return Point(north, east)
+    return Point(float(north), float(east))
 
 
 def distance_km(one: Point, other: Point) -> float:
@@ -81,15 +81,3 @@ def boxes_around(centre: Point, radius_km: float) -> tuple[Box, ...]:
 def box_filter(box: Box, latitude: str = "latitude", longitude: str = "longitude") -> Mapping[str, object]:
     """The box as a database filter on two fields of numbers."""
     return {latitude: {"$gte": box.south, "$lte": box.north}, longitude: {"$gte": box.west, "$lte": box.east}}
-
-
-def _degrees(value: object) -> float | None:
-    if isinstance(value, Decimal128):
-        value = float(value.to_decimal()) if value.to_decimal().is_finite() else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        degrees = float(value)
-    except OverflowError:
-        return None
-    return degrees if math.isfinite(degrees) else None
