@@ -16,6 +16,7 @@ from brain.knowledge.embedding.choose import embedding_client
 from brain.knowledge.pin import Pin
 from brain.knowledge.settings import load
 from brain.knowledge.tokens import counter_for, model_named
+from worker.audit.compare import Comparer
 from worker.audit.verify import Auditor
 from worker.clock import Clock, SystemClock
 from worker.config import PREFIX, WorkerSettings
@@ -90,11 +91,15 @@ class App:
         """The leader under a lease that was taken."""
         return Leader(self.world, self.terms, leadership, self.around, watch)
 
-    def auditor(self) -> Auditor:
-        """The auditor of this database."""
+    def comparer(self) -> Comparer:
+        """What compares the documents of this database with what is stored of them."""
         world, terms = self.world, self.terms
         shaper = Shaper(world.documents, terms.sources, terms.target.tokens, self.clock, terms.offload)
-        return Auditor(world.documents, world.papers.store, shaper, terms.target)
+        return Comparer(world.documents, world.papers.store, shaper, terms.target)
+
+    def auditor(self) -> Auditor:
+        """The auditor of this database."""
+        return Auditor(self.comparer(), self.world.papers.store, self.terms.target)
 
     def chosen(self, sources: Sequence[str]) -> list[str]:
         """These sources, all that are watched for none; raises ConfigurationFault for one that is not watched."""

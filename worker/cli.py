@@ -22,6 +22,7 @@ from worker.lifecycle import code_of, leaves_of
 
 PROGRAM: Final = "trickbook-worker"
 DATA: Final = Path("data")
+MOST_SAMPLED: Final = 10_000  # vectors in memory: 60 MB at 1,536 dimensions
 INTERRUPTED: Final = 130  # 128 + SIGINT, what a shell expects of a command that Ctrl-C ended
 
 Options = ParamSpec("Options")
@@ -104,11 +105,18 @@ def backfill(where: Where, sources: tuple[str, ...]) -> int:
 @_everywhere
 @_SOURCE
 @click.option("--repair", is_flag=True, help="Mend what differs, through the worker's own pipeline.")
-def verify(where: Where, sources: tuple[str, ...], *, repair: bool) -> int:
+@click.option(
+    "--sample",
+    type=click.IntRange(0, MOST_SAMPLED),
+    metavar="N",
+    help="Embed N stored texts again, to find vectors of another model (default: 8 by the local model, else 0).",
+)
+def verify(where: Where, sources: tuple[str, ...], *, repair: bool, sample: int | None) -> int:
     """Recompute every chunk's text from the sources and say what differs from what is stored."""
+    from worker.commands.verify import Order
     from worker.commands.verify import verify as command
 
-    return asyncio.run(command(where, sources, repair=repair))
+    return asyncio.run(command(where, Order(sources, repair=repair, sample=sample)))
 
 
 @cli.command()

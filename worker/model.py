@@ -236,6 +236,14 @@ class AuditedChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Stray:
+    """A chunk row that no stored document owns: its id, whatever that is, and the owner that it names, if any."""
+
+    id: object
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerRow:
     """The ledger's row of a document: the version that is stored, or the tombstone of what was.
 

@@ -26,6 +26,7 @@ from worker.model import (
     Request,
     Reservation,
     Scan,
+    Stray,
     StreamItem,
 )
 
@@ -111,8 +112,12 @@ class KnowledgeStore(Protocol):
         """Documents of a source that have a living ledger row, in the order of their key's text."""
         ...
 
-    def audit(self) -> AsyncIterator[AuditedChunk]:
-        """Every chunk row under the active pin, vectors read and checked."""
+    def audit(self, among: Sequence[object] | None = None) -> AsyncIterator[AuditedChunk]:
+        """Every chunk row under the active pin, or those of these ids; vectors read and checked."""
+        ...
+
+    def strays(self, source: str) -> AsyncIterator[Stray]:
+        """The chunk rows of a source that no living ledger row owns."""
         ...
 
     async def sweep_strays(self, source: str, leadership: Leadership) -> int:

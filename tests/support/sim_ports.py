@@ -24,6 +24,7 @@ from worker.model import (
     Reading,
     Request,
     Scan,
+    Stray,
     StreamItem,
 )
 
@@ -159,11 +160,17 @@ class SimStore(_Port):
 
         return await self._weather.read(answer)
 
-    async def audit(self) -> AsyncIterator[AuditedChunk]:
+    async def audit(self, among: Sequence[object] | None = None) -> AsyncIterator[AuditedChunk]:
         """Every row, all sound."""
         for key, rows in list(self._db.chunks.items()):
-            for id_ in list(rows):
-                yield AuditedChunk(id_, key.source, key, sound=True)
+            for id_, row in list(rows.items()):
+                if among is None or id_ in among:
+                    yield AuditedChunk(id_, key.source, key, sound=True, text=row.draft.text, vector=row.vector)
+
+    async def strays(self, source: str) -> AsyncIterator[Stray]:
+        """None: the simulation breaks nothing by hand."""
+        for stray in ():
+            yield stray
 
     async def sweep_strays(self, source: str, leadership: Leadership) -> int:
         """There are none, or the oracle says so: the simulation breaks nothing by hand."""

@@ -7,21 +7,26 @@ from dataclasses import replace
 from typing import Final
 from unittest.mock import patch
 
+from brain.knowledge.chunk import content_hash
 from tests.support import virtual
-from tests.support.sim_database import Row
+from tests.support.sim_database import Database, Row
 from tests.support.sim_ports import SimStore
 from tests.support.sim_stage import TARGET, TRICKS, Stage, document, in_place, trick
+from tests.support.sim_weather import Weather
+from worker.audit.compare import Comparer
 from worker.audit.verify import Auditor, BadRow, Kind, Suspects, settle
 from worker.model import AuditedChunk, DocKey
 from worker.pipeline.shape import Shaper
 
 SOURCES: Final = ["tricks"]
+ONE: Final = replace(TARGET, chunker_versions={"tricks": 1})
 
 
 def auditor(stage: Stage, store: SimStore | None = None) -> Auditor:
     """An auditor of the stage."""
     shaper = Shaper(stage.documents, {"tricks": TRICKS}, TARGET.tokens, stage.clock, in_place)
-    return Auditor(stage.documents, store or SimStore(stage.db, stage.weather), shaper, TARGET)
+    store = store or SimStore(stage.db, stage.weather)
+    return Auditor(Comparer(stage.documents, store, shaper, ONE), store, ONE)
 
 
 def nobody(_source: str, _seen: int) -> None:
@@ -65,7 +70,7 @@ def test_what_is_right_has_no_difference() -> None:
         assert seen == [1, 2, 3]
         assert stage.client.sent == sent
 
-    with patch("worker.audit.verify.PAGE", 1):
+    with patch("worker.audit.compare.PAGE", 1):
         virtual.run(main)
 
 
@@ -141,10 +146,16 @@ class Odd(SimStore):
 
     rows: Sequence[AuditedChunk] = ()
 
-    async def audit(self) -> AsyncIterator[AuditedChunk]:
-        """Those of the test."""
+    def __init__(self, database: Database, weather: Weather) -> None:
+        super().__init__(database, weather)
+        self.asked: list[Sequence[object] | None] = []
+
+    async def audit(self, among: Sequence[object] | None = None) -> AsyncIterator[AuditedChunk]:
+        """Those of the test; says which were asked for."""
+        self.asked.append(among)
         for row in self.rows:
-            yield row
+            if among is None or row.id in among:
+                yield row
 
 
 def test_rows_that_nobody_owns_and_damaged_ones_are_found() -> None:
@@ -156,17 +167,63 @@ def test_rows_that_nobody_owns_and_damaged_ones_are_found() -> None:
         store.rows = [
             AuditedChunk("a", "tricks", trick(1), sound=True),
             AuditedChunk("b", "tricks", trick(1), sound=False),
-            AuditedChunk(7, "tricks", None, sound=True),
+            AuditedChunk({"odd": 7}, "tricks", None, sound=True),
+            AuditedChunk("d", "nowhere", None, sound=True),
             AuditedChunk("c", "riders", DocKey.of("riders", 1), sound=False),
         ]
         suspects = await auditor(stage, store).audit(SOURCES, nobody)
-        damaged = BadRow("tricks", "stale", trick(1))
-        assert suspects.rows == {"b": damaged, 7: BadRow("tricks", "orphaned", None)}
+        damaged = BadRow("b", "tricks", "stale", trick(1))
+        assert list(suspects.rows.values()) == [
+            damaged,
+            BadRow({"odd": 7}, "tricks", "orphaned", None),
+            BadRow("d", "nowhere", "orphaned", None),
+        ]
         assert (dict(suspects.documents), suspects.to_look_at) == ({}, [trick(1)])
-        assert suspects.count() == {"stale": 1, "orphaned": 1}
+        assert suspects.count() == {"stale": 1, "orphaned": 2}
         store.rows = store.rows[:2]
         again = await auditor(stage, store).again(suspects, SOURCES)
-        assert again.rows == {"b": damaged}
+        assert list(again.rows.values()) == [damaged]
+        assert store.asked == [None, ["b", {"odd": 7}, "d"]]  # the second time the suspects alone
+
+    virtual.run(main)
+
+
+def test_of_some_sources_their_own_rows_alone() -> None:
+    """Rows of nobody in another source, or in none, are for who asks for everything."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        store = Odd(stage.db, stage.weather)
+        store.rows = [
+            AuditedChunk(number, source, None, sound=True)
+            for number, source in enumerate(("tricks", "tips", "nowhere"))
+        ]
+        shaper = Shaper(stage.documents, {"tricks": TRICKS}, TARGET.tokens, stage.clock, in_place)
+        two = replace(TARGET, chunker_versions={"tricks": 1, "tips": 1})
+        one = Auditor(Comparer(stage.documents, store, shaper, two), store, two)
+        assert (await one.audit(["tricks"], nobody)).count() == {"orphaned": 1}
+
+    virtual.run(main)
+
+
+def test_a_row_must_hold_what_its_hash_is_of() -> None:
+    """But for one of a document that differs anyway, or is dead-lettered: that may rightly be of an older version."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        store = Odd(stage.db, stage.weather)
+        digest = content_hash("x", {"title": "Pop"}, 1)
+        good = AuditedChunk(
+            "a", "tricks", trick(1), sound=True, text="x", content_hash=digest, metadata={"title": "Pop"}
+        )
+        odd: list[dict[str, object]] = [{"title": "Top"}, {"title": "Pop", "more": 1}, {"title": object()}]
+        store.rows = [good, *(replace(good, id=number, metadata=fields) for number, fields in enumerate(odd))]
+        suspects = await auditor(stage, store).audit(SOURCES, nobody)
+        assert [row.id for row in suspects.rows.values()] == [0, 1, 2]
+        change(stage, 1, "body-0", content_hash="old")
+        suspects = await auditor(stage, store).audit(SOURCES, nobody)
+        assert (suspects.rows, suspects.count()) == ({}, {"stale": 1})
+        assert not (await auditor(stage, store).again(suspects, SOURCES)).rows
 
     virtual.run(main)
 

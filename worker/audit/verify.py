@@ -1,32 +1,34 @@
 """Verify: recompute f(documents) from scratch and compare it with what is stored.
 
-It shapes every document with the same code as the pipeline, so it finds what the pipeline would change now: after a
-quiet moment that must be nothing (promise: convergence). Beside a running worker a document that differs is a suspect
+After a quiet moment nothing may differ (promise: convergence). Beside a running worker whatever differs is a suspect
 only: it is looked at again for a while, since its change may be on its way.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from brain.knowledge.chunk import content_hash
+from worker.audit.compare import PAGE, Compared, Comparer
+from worker.audit.sample import VectorSample
 from worker.clock import Clock
-from worker.errors import Poison
-from worker.model import AuditedChunk, Delta, DocKey, DocState
-from worker.pipeline.diff import Target, diff
-from worker.pipeline.shape import Looked, Shaper
-from worker.ports import Documents, KnowledgeStore
+from worker.model import AuditedChunk, Delta, DocKey, DocState, typed_id
+from worker.pipeline.diff import Target
+from worker.ports import KnowledgeStore
 
 Kind = Literal["missing", "stale", "orphaned", "duplicated", "wrongModel"]
 KINDS: Final[tuple[Kind, ...]] = ("missing", "stale", "orphaned", "duplicated", "wrongModel")
 
-PAGE: Final = 200
-
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A chunk row that no look at a document mends: nobody's, or damaged (then its owner must be looked at too)."""
+    """A chunk row that no look at a document mends: nobody's, or damaged (then its owner must be looked at too).
 
+    `id` is whatever the row holds: a row that was written by hand may hold anything.
+    """
+
+    id: object
     source: str
     kind: Kind
     owner: DocKey | None
@@ -34,10 +36,10 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """What differs: documents by their chunks' kinds of difference, and chunk rows that no look at a document mends."""
+    """What differs: documents by their chunks' kinds of difference, and bad rows by their type-tagged id."""
 
     documents: Mapping[DocKey, Counter[Kind]] = field(default_factory=dict[DocKey, Counter[Kind]])
-    rows: Mapping[object, BadRow] = field(default_factory=dict[object, BadRow])
+    rows: Mapping[str, BadRow] = field(default_factory=dict[str, BadRow])
 
     @property
     def to_look_at(self) -> Sequence[DocKey]:
@@ -57,77 +59,119 @@ class Suspects:
         total.update(row.kind for row in self.rows.values() if source in {None, row.source})
         return total
 
+    def with_foreign(self, rows: Iterable[AuditedChunk]) -> "Suspects":
+        """These, and rows whose vector is another model's."""
+        foreign = {typed_id(row.id): BadRow(row.id, row.source, "wrongModel", row.owner) for row in rows}
+        return Suspects(self.documents, {**self.rows, **foreign})
+
 
 class Auditor:
     """Compares sources and chunks; reads only."""
 
-    def __init__(self, documents: Documents, store: KnowledgeStore, shaper: Shaper, target: Target) -> None:
-        self._documents = documents
+    def __init__(self, comparer: Comparer, store: KnowledgeStore, target: Target) -> None:
+        self._comparer = comparer
         self._store = store
-        self._shaper = shaper
         self._target = target
 
-    async def audit(self, sources: Sequence[str], progress: Callable[[str, int], None]) -> Suspects:
-        """Everything that differs now; `progress` is told (source, documents looked at)."""
-        found: dict[DocKey, Counter[Kind]] = {}
+    async def audit(
+        self, sources: Sequence[str], progress: Callable[[str, int], None], sample: VectorSample | None = None
+    ) -> Suspects:
+        """Everything that differs now; `progress` is told (source, documents looked at).
+
+        Chunk rows of nobody count where their source is asked for, or where every source is. `sample` is offered the
+        rows that are right as far as can be told without embedding.
+        """
+        found = _Found()
         for source in sources:
             seen = 0
-            async for keys in self._keys(source):
-                found.update(await self._differences(keys))
-                seen += len(keys)
+            async for batch in self._comparer.present(source):
+                found.take(batch)
+                seen += len(batch)
                 progress(source, seen)
-            async for keys in self._orphans(source):
-                found.update(await self._differences(keys))
-        rows = await self._rows(sources)
-        return Suspects(found, rows)
+            async for batch in self._comparer.gone(source):
+                found.take(batch)
+        return Suspects(found.differing, await self._rows(sources, found, None, sample))
 
     async def again(self, suspects: Suspects, sources: Sequence[str]) -> Suspects:
-        """Those of the suspects that still differ."""
-        found: dict[DocKey, Counter[Kind]] = {}
-        keys = list(suspects.documents)
-        for start in range(0, len(keys), PAGE):
-            found.update(await self._differences(keys[start : start + PAGE]))
-        rows: Mapping[object, BadRow] = await self._rows(sources) if suspects.rows else {}
-        return Suspects(found, {id_: row for id_, row in rows.items() if id_ in suspects.rows})
+        """Those of the suspects that still differ; nothing else is read."""
+        found = _Found()
+        async for batch in self._comparer.of(suspects.to_look_at):
+            found.take(batch)
+        kept = {key: kinds for key, kinds in found.differing.items() if key in suspects.documents}
+        rows: dict[str, BadRow] = {}
+        ids = [row.id for row in suspects.rows.values()]
+        for start in range(0, len(ids), PAGE):
+            rows.update(await self._rows(sources, found, ids[start : start + PAGE]))
+        return Suspects(kept, rows)
 
-    async def _rows(self, sources: Sequence[str]) -> Mapping[object, BadRow]:
-        found: dict[object, BadRow] = {}
-        async for row in self._store.audit():
-            kind = _row_kind(row, sources)
+    async def _rows(
+        self,
+        sources: Collection[str],
+        found: "_Found",
+        among: Sequence[object] | None,
+        sample: VectorSample | None = None,
+    ) -> Mapping[str, BadRow]:
+        bad: dict[str, BadRow] = {}
+        async for row in self._store.audit(among):
+            kind = self._row_kind(row, sources, found)
             if kind is not None:
-                found[row.id] = BadRow(row.source, kind, row.owner)
-        return found
+                source = row.source if row.owner is None else row.owner.source
+                bad[typed_id(row.id)] = BadRow(row.id, source, kind, row.owner)
+            elif sample is not None and self._alone(row, sources, found):
+                sample.offer(row)
+        return bad
 
-    async def _keys(self, source: str) -> AsyncIterator[Sequence[DocKey]]:
-        after: DocKey | None = None
-        while page := await self._documents.page(source, after, PAGE):
-            yield page
-            after = page[-1]
+    def _row_kind(self, row: AuditedChunk, sources: Collection[str], found: "_Found") -> Kind | None:
+        """Say what is wrong with a row by itself: nobody's, or damaged."""
+        if row.owner is None:
+            everything = set(self._comparer.sources) <= set(sources)
+            return "orphaned" if everything or row.source in sources else None
+        if row.owner.source not in sources:
+            return None
+        if not row.sound:
+            return "stale"
+        # A row of a document that differs, or that is dead-lettered, may rightly be of an older version.
+        told = row.owner in found.differing or row.owner in found.dead
+        return None if told or self._faithful(row, row.owner) else "stale"
 
-    async def _orphans(self, source: str) -> AsyncIterator[Sequence[DocKey]]:
-        after: str | None = None
-        while page := await self._store.page(source, after, PAGE):
-            yield await self._documents.absent(source, page)
-            after = str(page[-1])
+    @staticmethod
+    def _alone(row: AuditedChunk, sources: Collection[str], found: "_Found") -> bool:
+        """Whether nothing is known against a row of these sources."""
+        return row.owner is not None and row.owner.source in sources and row.owner not in found.differing
 
-    async def _differences(self, keys: Iterable[DocKey]) -> Mapping[DocKey, Counter[Kind]]:
-        wanted = dict.fromkeys(keys, None)
-        if not wanted:
-            return {}
-        looked = await self._shaper.look(wanted)
-        states = await self._store.states(list(wanted))
-        kinds = {found.key: self._kinds(found, states[found.key]) for found in looked}
-        return {key: counted for key, counted in kinds.items() if counted}
+    def _faithful(self, row: AuditedChunk, owner: DocKey) -> bool:
+        """Whether the row holds what its own hash is of."""
+        if row.metadata is None:
+            return True
+        version = self._target.chunker_versions[owner.source]
+        try:
+            return content_hash(row.text, row.metadata, version) == row.content_hash
+        except TypeError:  # a field of a type that no chunk has
+            return False
 
-    def _kinds(self, found: Looked, state: DocState) -> Counter[Kind]:
-        """Count a document's differing chunks; one in the dead letters is told there, and is no difference."""
-        if isinstance(found.shaped, Poison) or state.dead is not None:
-            return Counter()
-        delta = diff(found.key, found.version, found.shaped, state, self._target)
-        kinds = _delta_kinds(delta, state)
-        if not kinds and state.ledger is not None and state.ledger.stale_since is not None:
-            kinds["stale"] += 1
-        return kinds
+
+class _Found:
+    """What was found of documents so far: those that differ, and those that cannot be processed as they are."""
+
+    def __init__(self) -> None:
+        self.differing: dict[DocKey, Counter[Kind]] = {}
+        self.dead: set[DocKey] = set()
+
+    def take(self, batch: Sequence[Compared]) -> None:
+        """One in the dead letters is told there, and is no difference."""
+        for one in batch:
+            if one.delta is None or one.state.dead is not None:
+                self.dead.add(one.key)
+            elif kinds := _kinds(one.delta, one.state):
+                self.differing[one.key] = kinds
+
+
+def _kinds(delta: Delta, state: DocState) -> Counter[Kind]:
+    """Count a document's differing chunks; a debt that is not paid is one."""
+    kinds = _delta_kinds(delta, state)
+    if not kinds and state.ledger is not None and state.ledger.stale_since is not None:
+        kinds["stale"] += 1
+    return kinds
 
 
 def _delta_kinds(delta: Delta, state: DocState) -> Counter[Kind]:
@@ -144,13 +188,6 @@ def _delta_kinds(delta: Delta, state: DocState) -> Counter[Kind]:
     for id_ in delta.remove:
         kinds["duplicated" if stored[id_].text_hash in kept else "orphaned"] += 1
     return +kinds
-
-
-def _row_kind(row: AuditedChunk, sources: Sequence[str]) -> Kind | None:
-    """Say what is wrong with a row by itself: nobody's, or damaged."""
-    if row.owner is None or row.source not in sources:
-        return "orphaned" if row.owner is None else None
-    return None if row.sound else "stale"
 
 
 async def settle(

@@ -1,17 +1,24 @@
-"""`verify [--repair]`: recompute every chunk from the sources, say what differs, and mend it where asked."""
+"""`verify [--repair] [--sample N]`: recompute every chunk from the sources, say what differs, and mend it if asked."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Self, cast
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, cast
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn
-from rich.table import Table
+from rich.console import Group
+from rich.text import Text
 
 from worker.app import App, opened
+from worker.audit.lateness import CatchingUp, catching_up
+from worker.audit.repair import steps
+from worker.audit.sample import VectorSample
 from worker.audit.verify import KINDS, Suspects, settle
 from worker.commands.leading import hand_over
+from worker.commands.progress import Spinner
 from worker.commands.where import Where, table
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK
+from worker.model import DocKey
+from worker.pipeline.leader import Leader
 
 PATIENCE: Final = 30.0
 """Seconds that a difference may last beside a running worker before it counts (design.md)."""
@@ -19,79 +26,105 @@ PATIENCE: Final = 30.0
 ROUNDS: Final = 3
 """Repairs in a row: what a repair shows to differ (a neighbour of another name) is mended by the next."""
 
+LOCAL_SAMPLE: Final = 8
+"""Vectors that are embedded again where nobody asked: by a model in this process, at no price. A provider's model is
+asked only with `--sample`, since that costs money and needs the provider."""
 
-async def verify(where: Where, sources: Sequence[str], *, repair: bool) -> int:
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What was asked for; `sample` None: the default."""
+
+    sources: Sequence[str]
+    repair: bool = False
+    sample: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one look found; `checked` vectors were embedded again and `foreign` of them are another model's."""
+
+    suspects: Suspects
+    late: CatchingUp | None
+    checked: int
+    foreign: int
+
+
+async def verify(where: Where, order: Order) -> int:
     """Compare, and with `repair` mend through the pipeline and compare again; 1 when something still differs."""
     async with opened(embedded=where.embedded, data=where.data) as app:
-        chosen = app.chosen(sources)
-        with _Spinner(shown=where.people) as spinner:
-            suspects = await _differences(app, chosen, spinner.told)
-            found = sum(suspects.count().values())
-            for _ in range(ROUNDS if repair else 0):
-                if not suspects:
+        sources = app.chosen(order.sources)
+        with Spinner("comparing", shown=where.people) as spinner:
+            found = await _look(app, sources, order, spinner.told)
+            first = sum(found.suspects.count().values())
+            for _ in range(ROUNDS if order.repair else 0):
+                if not found.suspects:
                     break
-                await _repair(app, suspects)
-                suspects = await _differences(app, chosen, spinner.told)
-        report = await _report(app, chosen, suspects, found if repair else 0)
-    where.answer(report, _shown(report))
+                await _repair(app, found.suspects)
+                found = await _look(app, sources, order, spinner.told)
+        report = await _report(app, sources, found, first if order.repair else 0)
+    where.answer(report, _shown(report, found))
     return EXIT_OK if report["ok"] else EXIT_DIFFERENCES
 
 
-async def _differences(app: App, sources: Sequence[str], progress: Callable[[str, int], None]) -> Suspects:
+async def _look(app: App, sources: Sequence[str], order: Order, progress: Callable[[str, int], None]) -> Found:
+    default = LOCAL_SAMPLE if app.settings.embedding_provider == "local" else 0
+    sample = VectorSample(default if order.sample is None else order.sample, app.around.rng)
     auditor = app.auditor()
-    suspects = await auditor.audit(sources, progress)
-    if await app.lease.holder() is None:
-        return suspects
-    return await settle(auditor, suspects, sources, app.clock, PATIENCE)
+    suspects = await auditor.audit(sources, progress, sample)
+    leader = await app.lease.holder()
+    if leader is not None:
+        suspects = await settle(auditor, suspects, sources, app.clock, PATIENCE)
+    papers, stream = app.world.papers, app.world.stream
+    late = await catching_up(leader, papers.checkpoints, stream, sources) if suspects else None
+    foreign = await sample.foreign(app.client)
+    return Found(suspects.with_foreign(foreign), late, len(sample.rows), len(foreign))
 
 
 async def _repair(app: App, suspects: Suspects) -> None:
-    # A row that is discarded and whose document is not looked at in the same request is missing if this command ends.
-    keys, rows = suspects.to_look_at, list(suspects.rows)
-    arguments = {"keys": [{"source": key.source, "id": key.raw} for key in keys], "discard": rows}
-    await hand_over(app, "look", arguments, lambda leader: leader.look(keys, "repair", discard=rows))
+    for keys, rows in steps(suspects):
+        arguments = {"keys": [{"source": key.source, "id": key.raw} for key in keys], "discard": rows}
+        await hand_over(app, "look", arguments, partial(_mend, keys, rows))
 
 
-async def _report(app: App, sources: Sequence[str], suspects: Suspects, found: int) -> dict[str, object]:
-    total = suspects.count()
+async def _mend(keys: Sequence[DocKey], rows: Sequence[object], leader: Leader) -> None:
+    await leader.look(keys, "repair", discard=rows)
+
+
+async def _report(app: App, sources: Sequence[str], found: Found, first: int) -> dict[str, object]:
+    total = found.suspects.count()
     left = sum(total.values())
     letters = await app.world.papers.letters.all()
     return {
         "ok": left == 0,
         **{kind: total[kind] for kind in KINDS},
         "deadLettered": len(letters),
-        "repaired": max(0, found - left),
+        "repaired": max(0, first - left),
+        "catchingUp": None if found.late is None else found.late.as_row(),
+        "sample": {"checked": found.checked, "wrong": found.foreign} if found.checked else None,
         "sources": {
-            source: {**(await app.counts(source)), **{kind: suspects.count(source)[kind] for kind in KINDS}}
+            source: {**(await app.counts(source)), **{kind: found.suspects.count(source)[kind] for kind in KINDS}}
             for source in sources
         },
     }
 
 
-def _shown(report: Mapping[str, object]) -> Table:
+def _shown(report: Mapping[str, object], found: Found) -> Group:
     sources = cast("Mapping[str, Mapping[str, int]]", report["sources"])
     rows = [[name, *row.values()] for name, row in sources.items()]
+    elsewhere = found.suspects.count()
+    for name in sources:
+        elsewhere -= found.suspects.count(name)
+    if elsewhere:
+        rows.append(["(of no source)", "", "", *(elsewhere[kind] for kind in KINDS)])
     verdict = "what is stored is what should be stored" if report["ok"] else "differences"
     dead = f", {report['deadLettered']} dead letters" if report["deadLettered"] else ""
     repaired = f", {report['repaired']} repaired" if report["repaired"] else ""
-    return table(f"{verdict}{dead}{repaired}", ["source", "documents", "chunks", *KINDS], rows)
-
-
-class _Spinner:
-    """Tells a person how far it is; nothing elsewhere."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self._progress = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), console=Console(stderr=True), disable=not shown
-        )
-        self._task = self._progress.add_task("comparing")
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._progress.stop()
-
-    def told(self, source: str, seen: int) -> None:
-        self._progress.update(self._task, description=f"{source}: {seen:,} documents compared")
+    lines = [] if found.late is None else [found.late.sentence()]
+    if found.checked:
+        wrong = "all as the model gives them" if not found.foreign else f"{found.foreign} of another model"
+        lines.append(f"{found.checked} stored vectors embedded again: {wrong}.")
+    if found.foreign:
+        lines.append("Other vectors may be of another model too: --sample 10000 looks at (nearly) all, for a price.")
+    counted = table(f"{verdict}{dead}{repaired}", ["source", "documents", "chunks", *KINDS], rows)
+    return Group(counted, *(Text(line) for line in lines))

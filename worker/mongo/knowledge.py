@@ -19,13 +19,26 @@ from worker.model import (
     Outcome,
     Publication,
     StoredChunk,
+    Stray,
+    id_text,
 )
 from worker.mongo.driver import Database, Session
 from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
 from worker.mongo.publish import PublishTransaction
-from worker.mongo.rows import STORED_CHUNK, dead_letter, ledger_row, stored_chunk, vector_of
+from worker.mongo.rows import (
+    STORED_CHUNK,
+    dead_letter,
+    ledger_row,
+    metadata_of,
+    owner_of,
+    stored_chunk,
+    vector_of,
+)
 from worker.mongo.shelf import shelved
+
+PAGE: Final = 200
+"""Chunk rows of one page, with text and vector: about 2 MB at 1,536 dimensions."""
 
 _ALIVE: Final[Mapping[str, Any]] = {"deleted": False}
 
@@ -46,7 +59,8 @@ class MongoKnowledge:
         letters = {row["_id"]: dead_letter(row) for row in await self._database.find(DEAD_LETTERS, ids)}
         chunks: dict[str, list[StoredChunk]] = defaultdict(list)
         for row in await self._database.find(self._pin.collection, {"docKey": {"$in": names}}, STORED_CHUNK):
-            chunks[row["docKey"]].append(stored_chunk(row))
+            if (owner := owner_of(row)) is not None:
+                chunks[owner].append(stored_chunk(row))
         seen: dict[str, set[str | None]] = defaultdict(set)
         for row in await self._database.find(LEDGER, {"refs": {"$in": names}}, {"refs": 1, "seen": 1}):
             for ref, face in zip(row["refs"], row.get("seen") or (), strict=False):
@@ -62,7 +76,7 @@ class MongoKnowledge:
         found: dict[str, Vector] = {}
         for row in await self._database.find(self._pin.collection, query, {"textHash": 1, "embedding": 1}):
             vector = vector_of(row.get("embedding"))
-            if vector is not None and self._whole(vector):
+            if vector is not None and isinstance(row["textHash"], str) and self._whole(vector):
                 found[row["textHash"]] = vector
         missing = [digest for digest in text_hashes if digest not in found]
         if missing:
@@ -94,19 +108,24 @@ class MongoKnowledge:
         rows = await self._database.find(LEDGER, query, {"source": 1, "key": 1}, sort=[("_id", 1)], limit=limit)
         return [DocKey.of(row["source"], row["key"]) for row in rows]
 
-    async def audit(self) -> AsyncIterator[AuditedChunk]:
-        """Every chunk row, its owner looked up in the ledger, its text and vector checked."""
-        living = self._database.each(LEDGER, {"deleted": False}, {"source": 1, "key": 1})
-        owners = {row["_id"]: DocKey.of(row["source"], row["key"]) async for row in living}
-        fields = {"source": 1, "docKey": 1, "text": 1, "textHash": 1, "model": 1, "embedding": 1}
-        async for row in self._database.each(self._pin.collection, {}, fields):
-            name = str(row.get("docKey"))
-            yield AuditedChunk(
-                id=row["_id"],
-                source=str(row.get("source")),
-                owner=owners.get(name) if str(row["_id"]).startswith(f"{name}/") else None,
-                sound=self._sound(row),
-            )
+    async def audit(self, among: Sequence[object] | None = None) -> AsyncIterator[AuditedChunk]:
+        """Every chunk row, or those of these ids: its owner looked up in the ledger, its text and vector checked."""
+        query: Mapping[str, Any] = {} if among is None else {"_id": {"$in": list(among)}}
+        async for rows in self._pages(query):
+            names = [owner for row in rows if (owner := owner_of(row)) is not None]
+            living = {**_ALIVE, "_id": {"$in": names}}
+            found = await self._database.find(LEDGER, living, {"source": 1, "key": 1})
+            owners = {row["_id"]: DocKey.of(row["source"], row["key"]) for row in found}
+            for row in rows:
+                yield self._audited(row, owners.get(owner_of(row) or ""))
+
+    async def strays(self, source: str) -> AsyncIterator[Stray]:
+        """The chunk rows of a source that no living ledger row owns."""
+        async for rows in self._pages({"source": source}, {"docKey": 1}):
+            owned = await self._living([owner_of(row) for row in rows])
+            for row in rows:
+                if (owner := owner_of(row)) not in owned:
+                    yield Stray(row["_id"], owner)
 
     async def sweep_strays(self, source: str, leadership: Leadership) -> int:
         """Remove the chunk rows of a source that no living ledger row owns; how many there were.
@@ -114,19 +133,19 @@ class MongoKnowledge:
         The rows are read before the ledger, and who owns them is asked again in the transaction that removes them: a
         document that is published meanwhile keeps its chunks.
         """
-        rows = [row async for row in self._database.each(self._pin.collection, {"source": source}, {"docKey": 1})]
-        alive = {row["_id"] async for row in self._database.each(LEDGER, {**_ALIVE, "source": source}, {"_id": 1})}
-        strays = {row["_id"]: row.get("docKey") for row in rows if row.get("docKey") not in alive}
+        strays = [stray async for stray in self.strays(source)]
+        swept = 0
+        for start in range(0, len(strays), PAGE):
+            page = strays[start : start + PAGE]
 
-        async def body(session: Session) -> int:
-            await fence(self._database, leadership, session)
-            owners = {"_id": {"$in": [owner for owner in strays.values() if isinstance(owner, str)]}}
-            found = await self._database.find(LEDGER, {**_ALIVE, **owners}, {"_id": 1}, session=session)
-            owned = {row["_id"] for row in found}
-            gone = [id_ for id_, owner in strays.items() if owner not in owned]
-            return await self._database.delete(self._pin.collection, {"_id": {"$in": gone}}, session=session)
+            async def body(session: Session, page: Sequence[Stray] = page) -> int:
+                await fence(self._database, leadership, session)
+                owned = await self._living([stray.owner for stray in page], session)
+                gone = [stray.id for stray in page if stray.owner not in owned]
+                return await self._database.delete(self._pin.collection, {"_id": {"$in": gone}}, session=session)
 
-        return await self._database.transaction(body) if strays else 0
+            swept += await self._database.transaction(body)
+        return swept
 
     async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
         """Remove chunk rows."""
@@ -144,9 +163,37 @@ class MongoKnowledge:
     def _whole(self, vector: Vector) -> bool:
         return vector.shape == (self._pin.dimensions,) and bool(np.isfinite(vector).all() and vector.any())
 
-    def _sound(self, row: Mapping[str, Any]) -> bool:
+    def _audited(self, row: Mapping[str, Any], owner: DocKey | None) -> AuditedChunk:
         text, vector = row.get("text"), vector_of(row.get("embedding"))
-        if not isinstance(text, str) or vector is None:
-            return False
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        return digest == row.get("textHash") and self._whole(vector)
+        right = isinstance(text, str) and vector is not None and self._whole(vector)
+        if right and owner is not None:
+            right = (row.get("source"), row.get("docId")) == (owner.source, id_text(owner.raw))
+        digest = hashlib.sha256(str(text).encode("utf-8", "surrogatepass")).hexdigest()
+        return AuditedChunk(
+            id=row["_id"],
+            source=str(row.get("source")),
+            owner=owner,
+            sound=right and digest == row.get("textHash"),
+            text=str(text),
+            content_hash=str(row.get("contentHash")),
+            metadata=metadata_of(row),
+            vector=vector,
+        )
+
+    async def _living(self, owners: Sequence[str | None], session: Session | None = None) -> set[str]:
+        """Those of the documents that the ledger holds and that are not deleted."""
+        query = {**_ALIVE, "_id": {"$in": [owner for owner in owners if owner is not None]}}
+        return {row["_id"] for row in await self._database.find(LEDGER, query, {"_id": 1}, session=session)}
+
+    async def _pages(
+        self, query: Mapping[str, Any], projection: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
+        """Chunk rows, a bounded number in memory."""
+        page: list[Mapping[str, Any]] = []
+        async for row in self._database.each(self._pin.collection, query, projection):
+            page.append(row)
+            if len(page) == PAGE:
+                yield page
+                page = []
+        if page:
+            yield page

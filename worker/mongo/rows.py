@@ -61,6 +61,40 @@ def vector_fields(vector: Vector, pin: Pin) -> dict[str, Any]:
     return {"model": pin.model, "dimensions": pin.dimensions, "embedding": vector_value(vector)}
 
 
+_OWN_FIELDS: Final = frozenset(
+    (
+        "_id",
+        "source",
+        "docId",
+        "docKey",
+        "text",
+        "contentHash",
+        "textHash",
+        "tokens",
+        "sourceVersion",
+        "indexedAt",
+        "model",
+        "dimensions",
+        "embedding",
+    )
+)
+"""Every field of a chunk row that is no metadata."""
+
+
+def metadata_of(row: Mapping[str, Any]) -> dict[str, object]:
+    """Every field of a stored chunk that its content hash covers, beside the text."""
+    return {name: value for name, value in row.items() if name not in _OWN_FIELDS}
+
+
+def owner_of(row: Mapping[str, Any]) -> str | None:
+    """The name of the document that a chunk row says it is of; None for a row that the pipeline cannot address.
+
+    Anybody may write anything into the collection: an id that is no text, a list as owner.
+    """
+    owner = row.get("docKey")
+    return owner if isinstance(owner, str) and isinstance(row["_id"], str) else None
+
+
 def stored_chunk(row: Mapping[str, Any]) -> StoredChunk:
     """A chunk row as the diff sees it; fields that somebody broke by hand are seen as different from any right ones."""
     dimensions = row.get("dimensions")

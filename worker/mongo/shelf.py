@@ -36,9 +36,10 @@ def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row]) -> Sequence[W
     going = {id_: delta for delta in deltas for id_ in _going(delta)}
     away: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        vector = row.get("embedding")  # a row that somebody broke by hand may lack anything
-        if (row.get("model"), row.get("dimensions")) == (pin.model, pin.dimensions) and isinstance(vector, Binary):
-            kept = {"textHash": row.get("textHash"), "model": pin.model, "embedding": vector}
+        digest, vector = row.get("textHash"), row.get("embedding")  # broken by hand, it may lack or hold anything
+        ours = (row.get("model"), row.get("dimensions")) == (pin.model, pin.dimensions)
+        if ours and isinstance(digest, str) and isinstance(vector, Binary):
+            kept = {"textHash": digest, "model": pin.model, "embedding": vector}
             away.setdefault(str(going[row["_id"]].key), []).append(kept)
     return [
         UpdateOne({"_id": name}, {"$push": {"shelf": {"$each": vectors, "$slice": -ROOM}}})
