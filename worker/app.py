@@ -21,9 +21,13 @@ from worker.audit.verify import Auditor
 from worker.clock import Clock, SystemClock
 from worker.config import PREFIX, WorkerSettings
 from worker.embedded import EmbeddedServer
-from worker.embedding.batcher import LOCAL_LIMITS, BatchingEmbedder, Limits
+from worker.embedding.batcher import LOCAL_LIMITS, BatchingEmbedder
+from worker.embedding.gate import Gate
+from worker.embedding.lanes import Limits
+from worker.embedding.spend import Purse
 from worker.errors import ConfigurationFault, Retryable
 from worker.model import Leadership, Scan
+from worker.mongo.budget import MongoBudget
 from worker.mongo.change_stream import MongoChangeStream
 from worker.mongo.checkpoints import MongoCheckpoints
 from worker.mongo.counts import count_source
@@ -73,6 +77,7 @@ class App:
     terms: Terms
     client: EmbeddingClient
     embedder: BatchingEmbedder
+    gate: Gate
     lease: MongoLease
     requests: MongoRequests
     around: Around
@@ -88,7 +93,9 @@ class App:
         return self.embedder.texts_embedded
 
     def leader(self, leadership: Leadership, watch: Callable[[Scan], None] = lambda _scan: None) -> Leader:
-        """The leader under a lease that was taken."""
+        """The leader under a lease that was taken; money is spent under that lease from now on."""
+        if self.gate.purse is not None:
+            self.gate.purse.led_by(leadership)
         return Leader(self.world, self.terms, leadership, self.around, watch)
 
     def comparer(self) -> Comparer:
@@ -167,7 +174,9 @@ async def compose(connection: Connection, around: Around) -> App:
     tokens = counter_for(model)
     sources = {name: SOURCES[name] for name in settings.sources}
     target = ChunkTarget(pin, tokens, {name: source.chunker_version for name, source in sources.items()})
-    embedder = BatchingEmbedder(client, tokens, _limits(settings), around)
+    limits = _limits(settings)
+    gate = Gate(limits, around, settings.price, await _purse(settings, database, around))
+    embedder = BatchingEmbedder(client, tokens, limits, around, gate)
     lease, requests = MongoLease(database, around.clock), MongoRequests(database, around.clock)
     papers = Papers(
         store=MongoKnowledge(database, pin, around.clock),
@@ -186,6 +195,7 @@ async def compose(connection: Connection, around: Around) -> App:
         terms=_terms(settings, target),
         client=client,
         embedder=embedder,
+        gate=gate,
         lease=lease,
         requests=requests,
         around=around,
@@ -229,9 +239,21 @@ def _limits(settings: WorkerSettings) -> Limits:
     if settings.embedding_provider == "local":
         return LOCAL_LIMITS
     return Limits(
+        texts=settings.batch_texts,
+        tokens=settings.batch_tokens,
+        concurrency=settings.concurrency,
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
     )
+
+
+async def _purse(settings: WorkerSettings, database: Database, around: Around) -> Purse | None:
+    """The day's money, with what was counted of it before this start; None without a budget."""
+    if settings.daily_budget_usd is None:
+        return None
+    purse = Purse(settings.daily_budget_usd, settings.price, MongoBudget(database), around)
+    await purse.open()
+    return purse
 
 
 def _terms(settings: WorkerSettings, target: ChunkTarget) -> Terms:

@@ -9,7 +9,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from brain.knowledge.prices import usd
 from brain.knowledge.settings import KnowledgeSettings, Mistake, near
+from brain.knowledge.tokens import DEFAULT_WINDOW
 from worker.sources.kinds import KINDS
 
 PREFIX: Final = "WORKER_"
@@ -112,6 +114,22 @@ class WorkerSettings(KnowledgeSettings):
     requests_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         None, validation_alias="WORKER_REQUESTS_PER_MINUTE", description="a whole number from 1 to 1000000"
     )
+    batch_texts: Annotated[int, Field(ge=1, le=2048)] = Field(
+        128, validation_alias="WORKER_BATCH_TEXTS", description="a whole number from 1 to 2048 (OpenAI's limit)"
+    )
+    batch_tokens: Annotated[int, Field(ge=512, le=300_000)] = Field(
+        60_000,
+        validation_alias="WORKER_BATCH_TOKENS",
+        description="a whole number from 512 (one full chunk) to 300000 (OpenAI's limit)",
+    )
+    concurrency: Annotated[int, Field(ge=1, le=64)] = Field(
+        8, validation_alias="WORKER_CONCURRENCY", description="a whole number from 1 to 64"
+    )
+    usd_per_million_tokens: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] | None = Field(
+        None,
+        validation_alias="WORKER_USD_PER_MILLION_TOKENS",
+        description="the price of EMBEDDING_MODEL in dollars a million tokens, from 0 to 1000",
+    )
     docs_allow: Annotated[tuple[str, ...], BeforeValidator(_items), AfterValidator(_globs)] = Field(
         (), validation_alias="WORKER_DOCS_ALLOW", description="globs of documentation files, with commas between"
     )
@@ -139,11 +157,37 @@ class WorkerSettings(KnowledgeSettings):
         if self.embedding_provider == "openrouter":
             for mistake in self.missing("OPENROUTER_API_KEY", environ=environ):
                 yield Mistake(("OPENROUTER_API_KEY", "EMBEDDING_PROVIDER"), mistake.sentence)
+        yield from self._budget_mistakes()
         if self.docs_path is not None and not self.docs_allow:
             yield Mistake(
                 ("WORKER_DOCS_PATH", "WORKER_DOCS_ALLOW"),
                 "WORKER_DOCS_PATH is set and WORKER_DOCS_ALLOW is not: name the pages that riders may read (`**` is"
                 " every page), or remove WORKER_DOCS_PATH.",
+            )
+
+    def price(self, model: str, tokens: int) -> float | None:
+        """US dollars for so many tokens of a model; None when nobody knows. The local model is free."""
+        if self.embedding_provider == "local":
+            return 0.0
+        if self.usd_per_million_tokens is not None and model == self.embedding_model:
+            return self.usd_per_million_tokens * tokens / 1_000_000
+        return usd(model, tokens)
+
+    def _budget_mistakes(self) -> Iterator[Mistake]:
+        if self.daily_budget_usd is None:
+            return
+        request = self.price(self.embedding_model, max(self.batch_tokens, DEFAULT_WINDOW))
+        if request is None:
+            yield Mistake(
+                ("WORKER_DAILY_BUDGET_USD", "WORKER_USD_PER_MILLION_TOKENS"),
+                "WORKER_DAILY_BUDGET_USD needs a price, and that of this EMBEDDING_MODEL is not known here: set"
+                " WORKER_USD_PER_MILLION_TOKENS to what its provider asks, or remove the budget.",
+            )
+        elif request > self.daily_budget_usd:
+            yield Mistake(
+                ("WORKER_DAILY_BUDGET_USD", "WORKER_BATCH_TOKENS"),
+                f"WORKER_DAILY_BUDGET_USD is less than one request of WORKER_BATCH_TOKENS may cost ({request:.6f}):"
+                " nothing would ever be embedded; raise the budget, or lower WORKER_BATCH_TOKENS.",
             )
 
 
@@ -159,7 +203,7 @@ class KeylessSettings(WorkerSettings):
 
 def warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
     """What is allowed and probably not meant; `check-config` and the start of `run` say it."""
-    return (*_docs_warnings(settings, environ), *_budget_warnings(settings), *_pm2_warnings(settings, environ))
+    return (*_docs_warnings(settings, environ), *_pm2_warnings(settings, environ))
 
 
 def _docs_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> Iterator[str]:
@@ -173,12 +217,6 @@ def _docs_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> Iter
         yield f"WORKER_DOCS_PATH: {path} is no folder that can be read; the docs stay as they are until it is one."
     if "docs" not in settings.sources:
         yield "WORKER_DOCS_PATH fills the collection docs, which WORKER_SOURCES leaves out: nobody will find the pages."
-
-
-def _budget_warnings(settings: WorkerSettings) -> tuple[str, ...]:
-    if settings.daily_budget_usd is None:
-        return ()
-    return ("WORKER_DAILY_BUDGET_USD: this version does not limit spending yet; set a limit at the provider.",)
 
 
 def _pm2_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -79,6 +79,7 @@ def test_values_are_read() -> None:
             "WORKER_METRICS_HOST": "[::1]",
             "WORKER_METRICS_PORT": " 0 ",
             "WORKER_DAILY_BUDGET_USD": "2.5",
+            "WORKER_USD_PER_MILLION_TOKENS": "0.05",
             "WORKER_DOCS_ALLOW": "guide/**,intro.md",
             "WORKER_COALESCE_MS": "  ",
             "OPENROUTER_BASE_URL": "http://127.0.0.1:9/v1/",
@@ -91,10 +92,22 @@ def test_values_are_read() -> None:
     assert settings.sources == ("spots", "docs")
     assert (settings.metrics_host, settings.metrics_port, settings.coalesce_ms) == ("::1", 0, 300)
     assert settings.daily_budget_usd == 2.5
+    assert settings.price("vendor/model-x", 2_000_000) == pytest.approx(0.1)
+    assert (settings.batch_texts, settings.batch_tokens, settings.concurrency) == (128, 60_000, 8)
     assert settings.docs_allow == ("guide/**", "intro.md")
     assert settings.openrouter_base_url == "http://127.0.0.1:9/v1"
     assert (settings.embedding_model, settings.embedding_dimensions) == ("vendor/model-x", 12)
     assert settings.site_origin == "https://example.com"
+
+
+def test_a_budget_needs_a_price() -> None:
+    """One that nobody knows could not be kept: it must be named, or the budget be removed. The local model is free."""
+    unknown = GOOD | {"EMBEDDING_MODEL": "vendor/model-x", "EMBEDDING_DIMENSIONS": "12", "WORKER_DAILY_BUDGET_USD": "1"}
+    assert mistakes(unknown | {"WORKER_USD_PER_MILLION_TOKENS": "0.05"}) == ()
+    (sentence,) = mistakes(unknown)
+    assert "WORKER_USD_PER_MILLION_TOKENS" in sentence
+    local = load(WorkerSettings, {"WORKER_DAILY_BUDGET_USD": "0.01"}, WORKER, embedded=True)
+    assert local.price(local.embedding_model, 10**9) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -146,6 +159,11 @@ def test_values_are_read() -> None:
         ("WORKER_RESCAN_HOURS", "9000", "too big"),
         ("WORKER_DAILY_BUDGET_USD", "$5", "not a number"),
         ("WORKER_DAILY_BUDGET_USD", "inf", "finite"),
+        ("WORKER_DAILY_BUDGET_USD", "0.001", "less than one request"),
+        ("WORKER_BATCH_TEXTS", "2049", "too big"),
+        ("WORKER_BATCH_TOKENS", "300001", "too big"),
+        ("WORKER_CONCURRENCY", "0", "too small"),
+        ("WORKER_USD_PER_MILLION_TOKENS", "$0.02", "not a number"),
         ("WORKER_TOKENS_PER_MINUTE", "10", "too small"),
         ("WORKER_REQUESTS_PER_MINUTE", "0", "too small"),
         ("WORKER_DOCS_ALLOW", "../private/**", "without .."),

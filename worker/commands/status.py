@@ -1,4 +1,4 @@
-"""`status`: who leads, how far the stream is stored, which scans are done, and how much there is."""
+"""`status`: who leads, how far the stream is stored, which scans are done, how much there is, and what it costs."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,7 +9,9 @@ from rich.text import Text
 
 from worker.app import App, opened
 from worker.commands.where import Where, table
+from worker.embedding.spend import utc_day
 from worker.errors import EXIT_OK
+from worker.mongo.budget import MongoBudget
 
 
 async def status(where: Where) -> int:
@@ -45,7 +47,19 @@ async def _report(app: App) -> Mapping[str, object]:
             for source in app.settings.sources
         },
         "deadLetters": len(letters),
+        "budget": await _budget(app),
     }
+
+
+async def _budget(app: App) -> Mapping[str, object] | None:
+    """What is counted of today's money for embedding; None without a budget."""
+    limit = app.settings.daily_budget_usd
+    if limit is None:
+        return None
+    today = utc_day(app.clock.now())
+    counted = await MongoBudget(app.database).counted(today)
+    left = max(0.0, limit - counted)
+    return {"day": today, "limitUsd": limit, "countedUsd": round(counted, 6), "leftUsd": round(left, 6)}
 
 
 def _iso(moment: datetime | None) -> str | None:
@@ -56,6 +70,7 @@ def _shown(report: Mapping[str, object]) -> Group:
     leader = cast("Mapping[str, object] | None", report["leader"])
     checkpoint = cast("Mapping[str, object] | None", report["checkpoint"])
     pin = cast("Mapping[str, object]", report["pin"])
+    budget = cast("Mapping[str, object] | None", report["budget"])
     sources = cast("Mapping[str, Mapping[str, object]]", report["sources"])
     lines = [
         f"database    {report['database']}",
@@ -64,6 +79,12 @@ def _shown(report: Mapping[str, object]) -> Group:
         + ("nobody" if leader is None else f"pid {leader['pid']} on {leader['host']}, epoch {leader['epoch']}"),
         "checkpoint  " + ("none yet" if checkpoint is None else f"stored {checkpoint['ageSeconds']} s ago"),
         f"dead        {report['deadLetters']} documents",
+        "budget      "
+        + (
+            "none"
+            if budget is None
+            else f"{budget['leftUsd']} of {budget['limitUsd']} USD left on {budget['day']} (UTC)"
+        ),
     ]
     rows = [[name, row["documents"], row["chunks"], row["scan"]] for name, row in sources.items()]
     return Group(Text("\n".join(lines)), table("sources", ["source", "documents", "chunks", "scan"], rows))

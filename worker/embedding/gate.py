@@ -17,7 +17,17 @@ from worker.embedding.lanes import Limits
 from worker.embedding.rates import Rate
 from worker.embedding.retry_budget import RetryBudget
 from worker.embedding.spend import Price, Purse, cost_of
-from worker.errors import ConfigurationFault, Fatal, KnowledgeError, Malformed, Retryable, Throttled, WrongWidth
+from worker.errors import (
+    BudgetSpent,
+    ConfigurationFault,
+    Fatal,
+    FencedOff,
+    KnowledgeError,
+    Malformed,
+    Retryable,
+    Throttled,
+    WrongWidth,
+)
 from worker.pipeline.around import Around
 
 REFUSED_WAIT: Final = 30.0
@@ -72,10 +82,14 @@ class Gate:
         await self._requests.acquire()
         await self._tokens.acquire(tokens)
         name = client.model.name
-        reservation = await self.purse.reserve(name, tokens) if self.purse else None
-        sent = self._around.clock.monotonic()
+        reservation, sent = None, self._around.clock.monotonic()
         try:
+            if self.purse:
+                reservation = await self.purse.reserve(name, tokens)
+                sent = self._around.clock.monotonic()
             embedded = await client.embed(texts)
+        except (BudgetSpent, FencedOff):
+            raise
         except KnowledgeError as error:
             if self.purse:
                 await self.purse.failed(reservation, error)

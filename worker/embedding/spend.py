@@ -69,12 +69,12 @@ class Purse:
 
     def left(self) -> float:
         """Dollars that may still be spent today, as far as this process knows."""
-        today = _day(self._around.clock.now())
+        today = utc_day(self._around.clock.now())
         return self._daily_usd - (self._counted.usd if self._counted.day == today else 0.0)
 
     async def open(self) -> None:
         """Look at what is counted already today."""
-        today = _day(self._around.clock.now())
+        today = utc_day(self._around.clock.now())
         self._counted = Counted(today, await self._book.counted(today))
 
     def led_by(self, leadership: Leadership) -> None:
@@ -84,9 +84,17 @@ class Purse:
     async def reserve(self, model: str, tokens: int) -> Reservation | None:
         """Count what a call will cost, or wait for the next day; None for a call that costs nothing.
 
-        Raises BudgetSpent in a command, which does not wait for a day; FencedOff when another process leads.
+        Raises BudgetSpent in a command, which does not wait for a day; FencedOff when another process leads;
+        ConfigurationFault for a model whose price nobody knows.
         """
-        usd = max(self._price(model, tokens) or 0.0, self._dearest.get(model, 0.0) * tokens)
+        listed = self._price(model, tokens)
+        if listed is None:
+            message = (
+                f"the price of {model} is not known, so that no budget can be kept: set WORKER_USD_PER_MILLION_TOKENS, "
+                "or remove WORKER_DAILY_BUDGET_USD"
+            )
+            raise ConfigurationFault(message)
+        usd = max(listed, self._dearest.get(model, 0.0) * tokens)
         if usd <= 0:
             return None
         self._reservations += 1
@@ -115,7 +123,7 @@ class Purse:
 
     async def _reserved(self, usd: float) -> Reservation | None:
         leader, persist = self._led(), self._around.persist
-        wanted = Reservation(_day(self._around.clock.now()), f"{leader.epoch}-{self._reservations}", usd)
+        wanted = Reservation(utc_day(self._around.clock.now()), f"{leader.epoch}-{self._reservations}", usd)
         fits = await persist("database", lambda: self._book.reserve(wanted, self._daily_usd, leader))
         if not fits:
             self._counted = Counted(wanted.day, await persist("database", lambda: self._book.counted(wanted.day)))
@@ -140,7 +148,8 @@ class Purse:
         return self._leadership
 
 
-def _day(now: datetime) -> str:
+def utc_day(now: datetime) -> str:
+    """The day that money is counted on, as an ISO date."""
     return now.astimezone(UTC).date().isoformat()
 
 

@@ -27,13 +27,21 @@ MOST_WORDS: Final = 48  # distinct words of one label
 LAG_BUCKETS: Final = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 60, 300, 1800, 14400, 86400)  # seconds
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # our names need no escaping: every scraper reads it
 
-GaugeName = Literal["watermark_age_seconds", "history_headroom_seconds", "dead_letters", "leader", "ready"]
+GaugeName = Literal[
+    "watermark_age_seconds",
+    "history_headroom_seconds",
+    "dead_letters",
+    "leader",
+    "ready",
+    "embedding_budget_remaining_usd",
+]
 _GAUGES: Final[Mapping[GaugeName, str]] = {
     "watermark_age_seconds": "How long the oldest change without outcome has waited; near 0 when idle and alive",
     "history_headroom_seconds": "How far the stored position is from the oldest entry of the history; NaN: unknown",
     "dead_letters": "Documents that could not be processed",
     "leader": "1 when this process holds the lease",
     "ready": "1 when /readyz answers 200",
+    "embedding_budget_remaining_usd": "Dollars that may still be spent today (UTC); NaN without a budget",
 }
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,47}")
 
@@ -175,6 +183,10 @@ class PrometheusMeter:
         self._requests.labels(self._words["outcome"](outcome)).inc()
         self._tokens.inc(tokens)
         self._cost.inc(cost_usd)
+
+    def budget_left(self, read: Callable[[], float]) -> None:
+        """Where the dollars that may still be spent today are read from."""
+        self.read_gauge("embedding_budget_remaining_usd", read)
 
     def queued(self, step: str, depth: int) -> None:
         """How many changes wait before or in a step."""
