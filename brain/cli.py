@@ -83,29 +83,37 @@ def main() -> NoReturn:
         code = exc.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = _INTERRUPTED
+        _tell_json("Interrupted", "ended by Ctrl-C", code)
     except click.exceptions.NoArgsIsHelpError as exc:
         click.echo(exc.format_message(), err=True)
         code = EXIT_USAGE
+        _tell_json("UsageError", "no command was named", code)
     except click.ClickException as exc:
         where = exc.ctx.command_path if isinstance(exc, click.UsageError) and exc.ctx is not None else PROGRAM
         _tell(f"{exc.format_message()} (help: {where} --help)")
         code = EXIT_USAGE
+        _tell_json("UsageError", exc.format_message(), code)
     except KnowledgeError as exc:
         code = exit_code(exc)
         _tell_error(exc, code)
-    except Exception:  # noqa: BLE001 the last place: a bug is told whole, with the exit code for bugs
+    except Exception as exc:  # noqa: BLE001 the last place: a bug is told whole, with the exit code for bugs
         traceback.print_exc()
         code = EXIT_BUG
+        _tell_json(type(exc).__name__, "a bug of this program: the traceback is on stderr", code)
     sys.exit(code)
 
 
 def _tell_error(error: KnowledgeError, code: int) -> None:
     """On stderr for people, a line a mistake; as the one JSON value on stdout where JSON was asked for."""
-    if "--json" in sys.argv[1:]:
-        row = {"type": type(error).__name__, "message": str(error), "exitCode": code}
-        click.echo(json.dumps({"ok": False, "error": row}))
+    _tell_json(type(error).__name__, str(error), code)
     for line in str(error).splitlines():
         _tell(line)
+
+
+def _tell_json(kind: str, message: str, code: int) -> None:
+    """The one JSON value of a command that ended without its answer, on stdout, where JSON was asked for."""
+    if "--json" in sys.argv[1:]:
+        click.echo(json.dumps({"ok": False, "error": {"type": kind, "message": message, "exitCode": code}}))
 
 
 def _tell(message: str) -> None:

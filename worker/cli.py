@@ -199,9 +199,12 @@ def main() -> None:
         code = cli.main(prog_name=PROGRAM, standalone_mode=False)
     except click.exceptions.Abort:
         code = INTERRUPTED
+        _tell_json("Interrupted", "ended by Ctrl-C: what was done is stored", code)
     except click.ClickException as error:
         error.show()
         code = EXIT_USAGE
+        help_asked_for = isinstance(error, click.exceptions.NoArgsIsHelpError)
+        _tell_json("UsageError", "no command was named" if help_asked_for else error.format_message(), code)
     except Exception as error:  # noqa: BLE001 - the last place
         code = _ended(error)
     sys.exit(code if isinstance(code, int) else 0)
@@ -215,13 +218,19 @@ def _ended(error: Exception) -> int:
         _tell(next(leaf for leaf in foreseen if exit_code(leaf) == code), code)
     else:
         traceback.print_exception(error)
+        _tell_json(type(error).__name__, "a bug of this program: the traceback is on stderr", code)
     return code
 
 
 def _tell(error: KnowledgeError, code: int) -> None:
     """Say what is wrong: on stderr for people, and as the one JSON value where JSON was asked for."""
-    if "--json" in sys.argv:
-        row = {"type": type(error).__name__, "message": str(error), "exitCode": code}
-        sys.stdout.write(json.dumps({"ok": False, "error": row}) + "\n")
+    _tell_json(type(error).__name__, str(error), code)
     for line in str(error).splitlines():
         click.echo(f"{PROGRAM}: {line}", err=True)
+
+
+def _tell_json(kind: str, message: str, code: int) -> None:
+    """The one JSON value of a command that ended without its answer, on stdout, where JSON was asked for."""
+    if "--json" in sys.argv[1:]:
+        error = {"type": kind, "message": message, "exitCode": code}
+        sys.stdout.write(json.dumps({"ok": False, "error": error}) + "\n")

@@ -81,11 +81,35 @@ def test_a_source_that_is_not_watched(mongo_uri: str, database_name: str) -> Non
         assert "WORKER_SOURCES" in done.err
 
 
-def test_usage_errors() -> None:
-    """64 for an unknown command, option, or a missing argument."""
-    env = environment(**GOOD)
-    for arguments in (["dance"], ["run", "--fast"], ["docs-sync"], ["backfill", "--source", "tricks"]):
-        assert command(*arguments, env=env).code == 64
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("worker", ["dance"]),
+        ("worker", ["run", "--fast"]),
+        ("worker", ["docs-sync"]),
+        ("worker", ["docs-sync", ".", "--base-url", "//x"]),
+        ("worker", ["backfill", "--source", "tricks"]),
+        ("worker", ["verify", "--sample", "-1"]),
+        ("worker", ["dead-letters"]),
+        ("worker", ["dead-letters", "drop"]),
+        ("worker", ["status", "--data"]),
+        ("brain", ["dance"]),
+        ("brain", ["search"]),
+        ("brain", ["search", " "]),
+        ("brain", ["search", "ollie", "--sport", "chess"]),
+        ("brain", ["search", "ollie", "--limit", "0"]),
+        ("brain", ["search", "ollie", "--fast"]),
+    ],
+)
+def test_usage_errors(module: str, arguments: list[str]) -> None:
+    """64 for an unknown command, option, or a missing argument; with --json one JSON value says so on stdout."""
+    env = environment() if module == "brain" else environment(**GOOD)
+    assert command(*arguments, env=env, module=module).code == 64
+    done = command(arguments[0], "--json", *arguments[1:], env=env, module=module)
+    assert done.code == 64
+    error = done.value["error"]
+    assert (error["type"], error["exitCode"], done.value["ok"]) == ("UsageError", 64, False)
+    assert error["message"] in " ".join(done.err.split()) or "no command" in error["message"]
 
 
 def test_sample_data_needs_an_embedded_database() -> None:
