@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -137,9 +138,15 @@ class App:
 
 
 @asynccontextmanager
-async def connect(settings: WorkerSettings, *, embedded: bool, data: Path) -> AsyncGenerator[Connection]:
-    """Start or join the embedded server if asked for, and open the driver; nothing is asked of the database."""
-    server = await asyncio.to_thread(EmbeddedServer.start_or_join, data) if embedded else None
+async def connect(
+    settings: WorkerSettings, *, embedded: bool, data: Path, create: bool = True
+) -> AsyncGenerator[Connection]:
+    """Start or join the embedded server if asked for, and open the driver; nothing is asked of the database.
+
+    Without `create`, raises ConfigurationFault where no embedded database lives in the folder.
+    """
+    start = partial(EmbeddedServer.start_or_join, data, create=create)
+    server = await asyncio.to_thread(start) if embedded else None
     try:
         uri = server.uri if server is not None else _uri(settings)
         target = Target(uri, settings.atlas_db, embedded=embedded)
@@ -209,11 +216,14 @@ async def close(app: App) -> None:
 
 
 @asynccontextmanager
-async def opened(*, embedded: bool, data: Path) -> AsyncGenerator[App]:
-    """Everything a one-shot command needs; raises KnowledgeError when something is wrong or does not answer."""
+async def opened(*, embedded: bool, data: Path, create: bool = True) -> AsyncGenerator[App]:
+    """Everything a one-shot command needs; raises KnowledgeError when something is wrong or does not answer.
+
+    Without `create` an embedded database must live in the folder already.
+    """
     settings = load(WorkerSettings, os.environ, PREFIX, embedded=embedded)
     async with (
-        connect(settings, embedded=embedded, data=data) as connection,
+        connect(settings, embedded=embedded, data=data, create=create) as connection,
         composed(connection, quiet_surroundings(settings)) as app,
     ):
         yield app

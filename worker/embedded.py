@@ -70,12 +70,13 @@ class EmbeddedServer:
     _mark: str = ""
 
     @classmethod
-    def start_or_join(cls, data_dir: Path) -> "EmbeddedServer":
+    def start_or_join(cls, data_dir: Path, *, create: bool = True) -> "EmbeddedServer":
         """Join the live server of this folder as a guest, adopt one whose owner is gone, or start one.
 
+        Without `create` only where a database lives already: who only reads must not leave one at a mistyped name.
         Raises ConfigurationFault (no program, no usable folder) or Unavailable (it does not start or does not answer).
         """
-        folder = prepare(data_dir)
+        folder = prepare(data_dir, create=create)
         with lock(folder):
             record = read_record(folder)
             users = use(folder)

@@ -17,8 +17,11 @@ _FOREIGN_FILES: Final = ("WiredTiger", "WiredTiger.wt", "storage.bson", "mongod.
 _POLL_SECONDS: Final = 0.05
 
 
-def prepare(data_dir: Path) -> Path:
-    """The folder, made and checked."""
+def prepare(data_dir: Path, *, create: bool = True) -> Path:
+    """The folder, checked, and made if `create`.
+
+    Raises ConfigurationFault for one that cannot be used, and without `create` for one that no database lives in.
+    """
     folder = data_dir.expanduser().absolute()
     foreign = [name for name in _FOREIGN_FILES if (folder / name).exists()]
     if foreign:
@@ -27,6 +30,12 @@ def prepare(data_dir: Path) -> Path:
     database = folder / "db"
     if database.is_dir() and any(database.iterdir()) and not (database / "secantus_collections.wt").exists():
         message = f"{database} is not a folder of the embedded database; give --data another folder"
+        raise ConfigurationFault(message)
+    if not create and not (database.is_dir() or (folder / "server.json").exists()):
+        message = (
+            f"no embedded database lives in {folder}: correct --data, or start one there with "
+            f"`python -m worker run --embedded --data {data_dir}`"
+        )
         raise ConfigurationFault(message)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -112,6 +112,19 @@ def test_usage_errors(module: str, arguments: list[str]) -> None:
     assert error["message"] in " ".join(done.err.split()) or "no command" in error["message"]
 
 
+@pytest.mark.parametrize("arguments", [["status"], ["verify"], ["verify", "--repair"], ["dead-letters", "list"]])
+def test_a_folder_where_no_database_lives(tmp_path: Path, arguments: list[str]) -> None:
+    """Who only looks makes none at a mistyped name: 78, naming the folder, and nothing is left there."""
+    typo = tmp_path / "typo"
+    done = command(*arguments, "--data", str(typo), "--json", env=environment())
+    assert done.code == 78
+    assert str(typo) in done.value["error"]["message"]
+    assert not typo.exists()
+    (tmp_path / "empty").mkdir()
+    assert command(*arguments, "--data", str(tmp_path / "empty"), env=environment()).code == 78
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
 def test_sample_data_needs_an_embedded_database() -> None:
     """The sample never goes to a database that this project did not start."""
     done = command("run", "--sample", "deploy/sample", env=environment(**GOOD))

@@ -45,6 +45,21 @@ def test_it_starts_answers_is_joined_and_stops(tmp_path: Path) -> None:
     owner.close()
 
 
+def test_without_create_it_must_be_there(tmp_path: Path) -> None:
+    """A folder without a database is left as it is; one with a stopped or a running database is used."""
+    with pytest.raises(ConfigurationFault, match="no embedded database lives in"):
+        EmbeddedServer.start_or_join(tmp_path / "typo", create=False)
+    assert list(tmp_path.iterdir()) == []
+    EmbeddedServer.start_or_join(tmp_path / "data").close()
+    again = EmbeddedServer.start_or_join(tmp_path / "data", create=False)
+    try:
+        guest = EmbeddedServer.start_or_join(tmp_path / "data", create=False)
+        assert guest.uri == again.uri
+        guest.close()
+    finally:
+        again.close()
+
+
 def test_the_last_one_out_stops_it(tmp_path: Path) -> None:
     """An owner that leaves first does not stop it under its guest; the last guest does not leave it behind."""
     owner = EmbeddedServer.start_or_join(tmp_path)

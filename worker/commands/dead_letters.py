@@ -11,7 +11,7 @@ from worker.model import DeadLetter, DocKey
 
 async def list_letters(where: Where) -> int:
     """Show every letter; exit code 0, letters or not: they are no failure of this command."""
-    async with opened(embedded=where.embedded, data=where.data) as app:
+    async with opened(embedded=where.embedded, data=where.data, create=False) as app:
         letters = await app.world.papers.letters.all()
     rows = [
         [str(letter.key), letter.reason, letter.tries, letter.last_at.isoformat(), letter.detail] for letter in letters
@@ -23,7 +23,7 @@ async def list_letters(where: Where) -> int:
 
 async def retry_letters(where: Where, keys: Sequence[str]) -> int:
     """Look at the documents again; 1 when some are still dead afterwards, or when a key has no letter."""
-    async with opened(embedded=where.embedded, data=where.data) as app:
+    async with opened(embedded=where.embedded, data=where.data, create=False) as app:
         chosen = await _chosen(app, keys)
         await hand_over(app, "look", {"keys": _raw(chosen)}, lambda leader: leader.look(chosen, "repair"))
         left = {letter.key for letter in await app.world.papers.letters.all()} & set(chosen)
@@ -36,7 +36,7 @@ async def retry_letters(where: Where, keys: Sequence[str]) -> int:
 
 async def drop_letters(where: Where, keys: Sequence[str]) -> int:
     """Forget letters; 1 when a key has none."""
-    async with opened(embedded=where.embedded, data=where.data) as app:
+    async with opened(embedded=where.embedded, data=where.data, create=False) as app:
         chosen = await _chosen(app, keys)
         await hand_over(app, "forget", {"keys": _raw(chosen)}, lambda leader: leader.forget(chosen))
     where.answer({"dropped": len(chosen)}, f"{len(chosen)} forgotten.")
