@@ -23,3 +23,9 @@ def count(value: object) -> int | None:
     """A whole number of at least 0 that every JSON reader holds exactly, or None."""
     found = number(value)
     return found if isinstance(found, int) and 0 <= found < 2**53 else None
+
+
+def year(value: object) -> int | None:
+    """A year between 1900 and 2199, also one that was stored as text."""
+    found = int(value) if isinstance(value, str) and value.isdecimal() and len(value) == len("2026") else number(value)
+    return found if isinstance(found, int) and 1900 <= found < 2200 else None  # noqa: PLR2004 - years

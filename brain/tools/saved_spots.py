@@ -1,0 +1,156 @@
+"""Saving a spot to one of the rider's spot lists, within what their plan allows (domain fact sheet, 2.6 and 12)."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from bson import ObjectId
+from pydantic import Field
+
+from brain.errors import ToolFailure
+from brain.knowledge.connect import Row
+from brain.knowledge.domain.fields import Fields
+from brain.knowledge.domain.ids import both_forms
+from brain.knowledge.domain.plan import SpotList, is_premium, limit_reached, spot_list_of
+from brain.registry import AnyTool
+from brain.spots import visible_spot
+from brain.tool import Arguments, Id, Result, Tool, ToolContext, Words
+
+SAVED_NAME: Final = "Saved Spots"
+"""The name that the app's one-tap save gives to the hidden bucket."""
+_MOST_LISTS: Final = 1_000  # of one rider; who is free has three
+
+
+class SaveSpot(Arguments):
+    """Which spot, and where to."""
+
+    spot_id: Id = Field(description="id of the spot, from another tool's result")
+    list_name: Words | None = Field(
+        default=None, description="one of the rider's spot lists, or a new one; left out: Saved Spots"
+    )
+
+
+class SpotSaved(Result):
+    """Where the spot is now."""
+
+    success: bool = True
+    spot_id: str
+    spot_name: str
+    list_id: str
+    list_name: str
+    already_saved: bool
+    message: str
+
+
+async def save_spot(context: ToolContext, arguments: SaveSpot) -> SpotSaved:
+    """Add the spot to the list, which is made when there is none; saving it twice is saving it once.
+
+    Raises ToolFailure: `not_found` (a spot that the rider may not see), `limit_reached`, `conflict`.
+    """
+    spot = await visible_spot(context, arguments.spot_id)
+    rows = await _lists(context)
+    name = arguments.list_name or SAVED_NAME
+    row = _named(rows, name)
+    already = row is not None and spot["_id"] in spot_list_of(row).spots
+    if not already:
+        await _check_plan(context, rows, row, name)
+        if row is None:
+            row = await _made(context, name, spot["_id"])
+        else:
+            await _added(context, row, spot["_id"])
+    spot_name, list_name = Fields(spot).line("name") or "the spot", Fields(row or {}).line("name") or name
+    return SpotSaved(
+        spot_id=str(spot["_id"]),
+        spot_name=spot_name,
+        list_id=str((row or {}).get("_id")),
+        list_name=list_name,
+        already_saved=already,
+        message=f"{spot_name} was already in {list_name}" if already else f"{spot_name} is saved in {list_name}",
+    )
+
+
+async def _lists(context: ToolContext) -> list[Row]:
+    """The rider's lists, oldest first."""
+    found = context.database["spotlists"].find(
+        {"userId": {"$in": both_forms(context.rider)}},
+        {"name": 1, "spotIds": 1, "isDefaultSaved": 1},
+        session=context.session,
+    )
+    return sorted(await found.limit(_MOST_LISTS).to_list(), key=lambda row: str(row["_id"]))
+
+
+def _named(rows: Sequence[Row], name: str) -> Row | None:
+    """The list of this name, whatever its case; by its own name the bucket."""
+    if _folded(name) == _folded(SAVED_NAME):
+        return next((row for row in rows if spot_list_of(row).saved), None)
+    lists = ((row, spot_list_of(row)) for row in rows)
+    return next((row for row, one in lists if not one.saved and _folded(one.name) == _folded(name)), None)
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+async def _check_plan(context: ToolContext, rows: Sequence[Row], row: Row | None, name: str) -> None:
+    """Refuse what the free plan does not allow."""
+    user = await context.database["users"].find_one(
+        {"_id": ObjectId(context.rider)},
+        {"role": 1, "subscription.plan": 1, "subscription.status": 1, "subscription.adminOverride": 1},
+        session=context.session,
+    )
+    if is_premium(user):
+        return
+    target = spot_list_of(row) if row is not None else None
+    if target is None and _folded(name) == _folded(SAVED_NAME):
+        target = SpotList(SAVED_NAME, frozenset(), saved=True)
+    reached = limit_reached([spot_list_of(one) for one in rows], target)
+    if reached is not None:
+        raise ToolFailure(
+            code="limit_reached",
+            message=(
+                f"the spot was not saved: the free plan allows {reached.limit} {reached.what}, and the rider has"
+                f" {reached.current} (limit {reached.limit}, current {reached.current}, upgradeRequired true)"
+            ),
+        )
+
+
+async def _made(context: ToolContext, name: str, spot: ObjectId) -> Row:
+    """A new list that holds the spot."""
+    now = context.now()
+    saved = _folded(name) == _folded(SAVED_NAME)
+    row: dict[str, Any] = {
+        "name": SAVED_NAME if saved else name,
+        "description": "",
+        "userId": both_forms(context.rider)[0],
+        "spotIds": [spot],
+        "trickIds": [],
+        "isDefaultSaved": saved,
+        "createdAt": now,
+        "updatedAt": now,
+    }
+    await context.database["spotlists"].insert_one(row, session=context.session)  # which adds `_id`
+    return row
+
+
+async def _added(context: ToolContext, row: Row, spot: ObjectId) -> None:
+    """The spot in a list that is there; what is no array of spots becomes one."""
+    change = {"$addToSet": {"spotIds": spot}, "$set": {"updatedAt": context.now()}}
+    if not isinstance(row.get("spotIds", []), list):
+        change = {"$set": {"spotIds": [spot], "updatedAt": context.now()}}
+    done = await context.database["spotlists"].update_one(
+        {"_id": row["_id"], "userId": {"$in": both_forms(context.rider)}}, change, session=context.session
+    )
+    if not done.matched_count:
+        raise ToolFailure(code="conflict", message="the list was deleted just now: try again", retryable=True)
+
+
+TOOLS: Final[tuple[AnyTool, ...]] = (
+    Tool(
+        name="save_spot",
+        description="Save a spot to the rider's Saved Spots, or to a spot list by name.",
+        arguments=SaveSpot,
+        result=SpotSaved,
+        handler=save_spot,
+        scope="user",
+        effect="write",
+    ),
+)
