@@ -2,7 +2,19 @@
 
 from typing import Final, Literal
 
-from brain.knowledge.errors import KnowledgeError, Poison, Retryable
+from brain.knowledge.errors import (
+    ConfigurationFault,
+    IndexMissing,
+    IndexNotReady,
+    IndexUnusable,
+    KnowledgeError,
+    PinMismatch,
+    Poison,
+    Refused,
+    Retryable,
+    Throttled,
+    Unsupported,
+)
 
 EXIT_OK: Final = 0
 EXIT_USAGE: Final = 64
@@ -47,3 +59,27 @@ class ToolFailure(Exception):
         super().__init__(message)
         self.code: FailureCode = code
         self.retryable = retryable
+
+
+_SEARCH_DOWN: Final = "say so, and answer without it"
+_FAILURES: Final[tuple[tuple[type[KnowledgeError], FailureCode, str, bool], ...]] = (
+    (IndexNotReady, "index_not_ready", f"the knowledge base is being built; {_SEARCH_DOWN}", True),
+    (Throttled, "unavailable", f"too much is asked of the search now; {_SEARCH_DOWN}", True),
+    (Retryable, "unavailable", f"the database or the search does not answer now; {_SEARCH_DOWN}", True),
+    (Poison, "invalid_arguments", "these words cannot be searched for or stored; use other words", False),
+    (IndexMissing, "index_missing", f"the knowledge base has no search index; {_SEARCH_DOWN}", False),
+    (IndexUnusable, "index_missing", f"the knowledge base's search index is broken; {_SEARCH_DOWN}", False),
+    (PinMismatch, "pin_mismatch", f"the search uses another model than the knowledge base; {_SEARCH_DOWN}", False),
+    (Refused, "unavailable", f"the database or the search refuses this program; {_SEARCH_DOWN}", False),
+    (ConfigurationFault, "unavailable", f"this program is set up wrongly; {_SEARCH_DOWN}", False),
+    (Unsupported, "unavailable", f"the database cannot do this; {_SEARCH_DOWN}", False),
+)  # fmt: skip
+"""The first type that fits decides; a Fatal that is not here is a bug."""
+
+
+def as_failure(error: KnowledgeError) -> ToolFailure | None:
+    """What to tell the model, in words without the operator's settings; None for a bug."""
+    for kind, code, message, retryable in _FAILURES:
+        if isinstance(error, kind):
+            return ToolFailure(code, message, retryable=retryable)
+    return None

@@ -33,14 +33,19 @@ Id = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, patter
 class Arguments(BaseModel):
     """The base of every argument model: unknown names are refused, and a user id is never among them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
 class Result(BaseModel):
     """The base of every result model: camelCase keys on the wire, absent values left out."""
 
     model_config = ConfigDict(
-        frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+        frozen=True,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        hide_input_in_errors=True,
     )
 
 
@@ -96,9 +101,18 @@ def no_cards(_result: Any) -> Sequence[Card]:  # noqa: ANN401 any tool's result
     return ()
 
 
+def no_links(_result: Any) -> Sequence[str]:  # noqa: ANN401 any tool's result
+    """For tools that lead nowhere outside of the site."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool(Generic[A, R]):
-    """One tool. `seconds` bounds a call, `most_bytes` its result as JSON text in UTF-8."""
+    """One tool. `seconds` bounds a call, `most_bytes` its result as JSON text in UTF-8.
+
+    `links` are the addresses outside of the site that a reply may show after this call: those of curated fields (a
+    tutorial's, an event's registration), never out of free text. `destructive` is a write that overwrites or removes.
+    """
 
     name: str
     description: str
@@ -106,8 +120,10 @@ class Tool(Generic[A, R]):
     result: type[R]
     handler: Callable[[ToolContext, A], Awaitable[R]]
     cards: Callable[[R], Sequence[Card]] = no_cards
+    links: Callable[[R], Sequence[str]] = no_links
     scope: Scope = "public"
     effect: Effect = "read"
     idempotent: bool = True
+    destructive: bool = False
     seconds: float = 10.0
     most_bytes: int = 16_384

@@ -1,0 +1,211 @@
+"""From a model's words to the arguments of a tool: every odd input is answered with a sentence, none is run.
+
+Models send empty text for tools without arguments, `null`, numbers, two objects one after the other, NaN (providers.md
+A7); strangers send operators, depth and megabytes through them (faults.md B5). Size and depth are bounded before
+anything looks at the values, and no message repeats a value.
+"""
+
+import difflib
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, Final, NoReturn, TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from brain.errors import ToolFailure
+from brain.tool import Arguments
+
+MOST_CHARACTERS: Final = 32_768
+"""Of the JSON text, and of all texts in it together. No tool takes a text of more than a few thousand."""
+
+MOST_DEPTH: Final = 8
+MOST_VALUES: Final = 2_000
+LARGEST_INTEGER: Final = 2**53
+"""Beyond it JSON readers disagree on the value; the database's own limit is 2**63."""
+
+_MOST_SENTENCES: Final = 5
+_LONGEST_NAME: Final = 64  # characters of a name in a message
+
+A = TypeVar("A", bound=Arguments)
+
+
+def understood(model: type[A], arguments: object) -> A:
+    """The arguments of a call, from JSON text or from values that somebody has parsed already.
+
+    Blank text is no arguments, and an optional argument that is null is one that was left out: strict schemas make
+    models name every argument. Raises ToolFailure (`invalid_arguments`).
+    """
+    parsed = _parsed(arguments) if isinstance(arguments, str) else arguments
+    if not isinstance(parsed, Mapping):
+        _refuse(f"the arguments must be one JSON object, and were {_kind(parsed)}")
+    given = {name: value for name, value in cast("Mapping[Any, object]", parsed).items() if value is not None}
+    _check(given)
+    try:
+        return model.model_validate(given)
+    except ValidationError as exc:
+        failure = ToolFailure(code="invalid_arguments", message=_explained(exc, model))
+    raise failure  # outside of the handler: a ValidationError that travels on as a context would carry the values
+
+
+def canonical(arguments: Arguments) -> str:
+    """The arguments as JSON text that is equal for equal arguments."""
+    return json.dumps(arguments.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+
+def digest(arguments: object) -> str:
+    """What names arguments in a log without telling them: 12 hex digits, of the raw text when that was no good."""
+    text = canonical(arguments) if isinstance(arguments, Arguments) else arguments
+    if not isinstance(text, str):  # parsed elsewhere and refused here; it may be of any shape
+        return "0" * 12
+    return hashlib.sha256(text[:MOST_CHARACTERS].encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """`" (did you mean …?)"` for the nearest known word, or nothing."""
+    alike = difflib.get_close_matches(word[:_LONGEST_NAME].lower(), list(known), n=1, cutoff=0.6)
+    return f" (did you mean {alike[0]}?)" if alike else ""
+
+
+def shown(name: object) -> str:
+    """A name from outside as it may stand in a message: short, and in ASCII, so that a look-alike shows."""
+    return ascii(str(name)[:_LONGEST_NAME])[1:-1][:_LONGEST_NAME]
+
+
+def _refuse(sentence: str) -> NoReturn:
+    raise ToolFailure(code="invalid_arguments", message=f"{sentence}. Nothing was done.")
+
+
+def _parsed(text: str) -> object:
+    if len(text) > MOST_CHARACTERS:
+        _refuse(f"the arguments are longer than {MOST_CHARACTERS} characters")
+    if not text.strip():
+        return {}
+    try:
+        return json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_number)
+    except RecursionError:
+        sentence = f"the arguments are nested deeper than {MOST_DEPTH} levels"
+    except json.JSONDecodeError as exc:
+        more = "there is more text after the JSON object; send one call an object" if exc.msg == "Extra data" else None
+        sentence = f"the arguments are no JSON: {more or exc.msg[:_LONGEST_NAME]} (character {exc.pos + 1})"
+    except ValueError:  # an integer of thousands of digits
+        sentence = "a number is too big"
+    _refuse(sentence)
+
+
+def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        _refuse(f"{shown(twice)} is given twice")
+    return found
+
+
+def _no_number(constant: str) -> NoReturn:
+    _refuse(f"{constant} is not a number that JSON has")
+
+
+def _check(given: Mapping[Any, object]) -> None:
+    """Refuse what no argument may hold, at any depth: without recursion, and stopping at the first bound."""
+    if not all(isinstance(name, str) for name in given):
+        _refuse("the name of an argument must be a text")
+    values, characters = 0, 0
+    waiting: list[tuple[str, int, object]] = [(shown(name), 1, value) for name, value in given.items()]
+    while waiting:
+        name, depth, value = waiting.pop()
+        values += 1
+        characters += len(value) if isinstance(value, str) else 0
+        if values > MOST_VALUES:
+            _refuse(f"the arguments hold more than {MOST_VALUES} values")
+        if characters > MOST_CHARACTERS:
+            _refuse(f"the arguments hold more than {MOST_CHARACTERS} characters")
+        if depth > MOST_DEPTH:
+            _refuse(f"{name} is nested deeper than {MOST_DEPTH} levels")
+        flaw = _flaw(value)
+        if flaw is not None:
+            _refuse(f"{name} {flaw}")
+        waiting += [(name, depth + 1, child) for child in islice(_children(value), MOST_VALUES + 1)]
+
+
+def _children(value: object) -> Iterable[object]:
+    """What a container holds, names included."""
+    if isinstance(value, Mapping):
+        return chain.from_iterable(cast("Mapping[object, object]", value).items())
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+
+
+def _flaw(value: object) -> str | None:
+    """What is wrong with a value by itself, wherever it stands."""
+    match value:
+        case str():
+            return _flaw_of_text(value)
+        case None | bool() | Mapping() | list() | tuple():
+            return None
+        case int():
+            return "is too big a number" if abs(value) > LARGEST_INTEGER else None
+        case float():
+            return None if math.isfinite(value) else "is not a finite number"
+        case _:
+            return "is of a type that JSON does not have"
+
+
+def _flaw_of_text(text: str) -> str | None:
+    if "\0" in text:
+        return "holds a NUL character"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "holds half of a surrogate pair, which is no text"
+    return None
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return "something else"
+
+
+def _explained(error: ValidationError, model: type[Arguments]) -> str:
+    """Short sentences, one a mistake: which argument, and what is allowed there."""
+    details = error.errors(include_url=False, include_input=False)
+    sentences = list(dict.fromkeys(_sentence(detail, model) for detail in details))
+    more = len(sentences) - _MOST_SENTENCES
+    told = [*sentences[:_MOST_SENTENCES], *([f"and {more} more mistakes"] if more > 0 else [])]
+    return f"{'; '.join(told)}. Nothing was done."
+
+
+def _sentence(detail: ErrorDetails, model: type[Arguments]) -> str:
+    names = list(model.model_fields)
+    place = ".".join(shown(part) for part in detail["loc"][:3]) or "the arguments"
+    context = detail.get("ctx", {})
+    match detail["type"]:
+        case "extra_forbidden":
+            known = f"the arguments are {', '.join(names)}" if names else "it takes none"
+            return f"{place} is not an argument of this tool{near(str(detail['loc'][-1]), names)}: {known}"
+        case "missing":
+            return f"{place} is missing"
+        case "string_pattern_mismatch":
+            return f"{place} has not the right form{_form(str(context.get('pattern', '')))}"
+        case "value_error" | "assertion_error":
+            return f"{place}: {context.get('error', 'not allowed')}"
+        case _:
+            text = detail["msg"]
+            return f"{place}: {text[:1].lower()}{text[1:]}"
+
+
+def _form(pattern: str) -> str:
+    return ": an id has 24 hexadecimal digits, as another tool's result gave it" if "{24}" in pattern else ""
