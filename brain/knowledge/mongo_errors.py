@@ -21,10 +21,11 @@ from brain.knowledge.errors import (
     Refused,
     Unavailable,
     Unreachable,
+    Unsupported,
 )
 
-NO_SEARCH: Final = frozenset({115, 31082, 40324})
-"""CommandNotSupported, SearchNotEnabled, unrecognised stage: the server has no vector search."""
+_UNSUPPORTED: Final = frozenset({59, 115, 31082, 40324})
+"""CommandNotFound, CommandNotSupported, SearchNotEnabled, unrecognised stage: no vector search on this server."""
 
 _REFUSED: Final = frozenset({13, 18, 8000})  # Unauthorized, AuthenticationFailed, Atlas' own "bad auth"
 _NOT_NOW: Final = frozenset(
@@ -98,7 +99,9 @@ def _of_code(exc: errors.OperationFailure, doing_what: str) -> KnowledgeError:
     if isinstance(exc, errors.WTimeoutError | errors.ExecutionTimeout) or exc.timeout:
         return Unavailable(f"{told} (timed out); try again later")
     if code == _INDEX_MISSING:
-        return IndexMissing(f"{told}: the index does not exist; create it (README, 'The vector index')")
+        return IndexMissing(f"{told}: the index does not exist; create it with `python -m worker index ensure`")
+    if code in _UNSUPPORTED:
+        return Unsupported(f"{told}: this server cannot do that")
     return Fatal(f"{told} ({type(exc).__name__}); look the code up in MongoDB's error code list")
 
 

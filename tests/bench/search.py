@@ -15,7 +15,8 @@ from brain.knowledge.connect import Row
 from brain.knowledge.pin import Pin
 from brain.knowledge.search import Filter
 from brain.knowledge.search import vectors as arithmetic
-from brain.knowledge.search.exact import ExactSearch, VectorTable
+from brain.knowledge.search.exact import ExactSearch
+from brain.knowledge.search.table import VectorTable
 from tests.bench.report import Options, Report, percentile
 from tests.bench.stage import server
 
@@ -36,7 +37,8 @@ async def _measure(count: int, queries: int) -> Report:
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     asked = [matrix[rng.integers(count)] + 0.02 * rng.standard_normal(1536, dtype=np.float32) for _ in range(queries)]
     rows = [_row(index, vector) for index, vector in enumerate(matrix)]
-    table = VectorTable.of(rows, _PIN)
+    table = VectorTable(_PIN, count)
+    table.replace((), rows)
     _compare(report, table, matrix, asked)
     with server() as uri:
         async with AsyncMongoClient[Row](uri) as client:

@@ -1,8 +1,6 @@
 """`$vectorSearch` itself: TEST_ATLAS_URI or Atlas Local; skipped where there is neither."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,20 +14,13 @@ from brain.knowledge.search import Filter
 from brain.knowledge.search.atlas import AtlasSearch, index_state
 from brain.knowledge.search.choose import search_engine
 from brain.knowledge.search.exact import ExactSearch
+from brain.knowledge.search.index import Listed, definition
 from brain.knowledge.search.vectors import binary
 
 PIN = Pin("m", 8, "knowledge_chunks_test", "knowledge_vec_test")
 POLL_SECONDS = 2.0
 READY_SECONDS = 180  # Atlas says minutes at worst; creation returns long before the index can be searched
 ROWS = 40
-
-DEFINITION = {
-    "fields": [
-        {"type": "vector", "path": "embedding", "numDimensions": 8, "similarity": "cosine"},
-        {"type": "filter", "path": "sport"},
-        {"type": "filter", "path": "docType"},
-    ]
-}
 
 
 def _vectors(count: int) -> list[Vector]:
@@ -52,7 +43,7 @@ async def test_both_engines_answer_alike(atlas_uri: str, database_name: str) -> 
     query = _vectors(ROWS + 1)[-1]
     with pytest.raises(IndexMissing):
         await atlas.search(query, 5, Filter())
-    await collection.create_search_index(SearchIndexModel(DEFINITION, PIN.index, "vectorSearch"))
+    await collection.create_search_index(SearchIndexModel(definition(PIN), PIN.index, "vectorSearch"))
     async with asyncio.timeout(READY_SECONDS):
         while not await _caught_up(await index_state(collection, PIN.index), atlas, query):  # noqa: ASYNC110 no event
             await asyncio.sleep(POLL_SECONDS)
@@ -64,9 +55,9 @@ async def test_both_engines_answer_alike(atlas_uri: str, database_name: str) -> 
     await client.close()
 
 
-async def _caught_up(state: Mapping[str, Any] | None, atlas: AtlasSearch, query: Vector) -> bool:
+async def _caught_up(state: Listed | None, atlas: AtlasSearch, query: Vector) -> bool:
     """Queryable is not caught up: every row must be found."""
-    assert state is None or state.get("status") != "FAILED"
-    if state is None or state.get("queryable") is not True:
+    assert state is None or state.status != "FAILED"
+    if state is None or not state.queryable:
         return False
     return len(await atlas.search(query, ROWS, Filter())) == ROWS

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from brain.knowledge.pin import Pin
 from brain.knowledge.search import Filter
-from brain.knowledge.search.exact import VectorTable
+from brain.knowledge.search.table import VectorTable
 from brain.knowledge.search.vectors import binary, checked_query, stored
 
 PIN = Pin("m", 3)
@@ -43,12 +43,13 @@ def test_nearest_is_a_sort(
     doc_type: str | None,
 ) -> None:
     """The best rows that pass the filter, by score and then by id, whatever the limit and however many tie."""
-    table = VectorTable.of(
+    table = VectorTable(PIN)
+    table.replace(
+        (),
         [
             {"_id": key, "sport": s, "docType": d, "model": "m", "embedding": binary(np.array(v, np.float32))}
             for key, (v, s, d) in rows.items()
         ],
-        PIN,
     )
     got = table.nearest(checked_query(np.array(query, np.float32), 3), limit, Filter(sport, doc_type))
     passing = [

@@ -5,11 +5,22 @@ Score: (1 + cosine) / 2, from 0 to 1. Ties: score first, then chunk id. Filters:
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from brain.knowledge.chunk import Vector
 
 Engine = Literal["atlas", "exact"]
+
+MOST_LIMIT: Final = 10_000
+"""Most hits of one search: `$vectorSearch` takes at most so many candidates, and no fewer than hits."""
+
+
+def checked_limit(limit: int) -> int:
+    """The limit; raises ValueError for one outside 1 to MOST_LIMIT, as Atlas refuses it."""
+    if not 1 <= limit <= MOST_LIMIT:
+        message = f"the limit must be between 1 and {MOST_LIMIT:,}"
+        raise ValueError(message)
+    return limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,16 @@ class SearchEngine(Protocol):
     async def search(self, vector: Vector, limit: int, where: Filter) -> Sequence[Hit]:
         """The nearest `limit` chunks, best first.
 
-        Raises ValueError when the vector is not of the index's width, all zero or not finite; IndexMissing or
-        Unavailable when there is nothing to search with.
+        Raises ValueError when the vector is not of the index's width, all zero or not finite, or the limit is out of
+        bounds; IndexMissing, IndexNotReady or IndexUnusable when there is nothing to search with; Unreachable,
+        Unavailable or Refused when the database does not answer so.
         """
+        ...
+
+    async def holds(self, chunk_id: str, vector: Vector, where: Filter) -> bool:
+        """Whether a search with this filter finds this chunk by this vector, its own. Raises what `search` raises."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what is held; no search comes after it."""
         ...

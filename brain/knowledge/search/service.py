@@ -3,22 +3,30 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+import pymongo
 from pymongo.asynchronous.database import AsyncDatabase
+from pymongo.errors import PyMongoError
 
 from brain.knowledge.chunk import DOC_TYPES
 from brain.knowledge.connect import Row
 from brain.knowledge.embedding import EmbeddingClient
-from brain.knowledge.errors import PinMismatch, Unavailable
+from brain.knowledge.errors import IndexNotReady, PinMismatch
+from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.pin import Pin
 from brain.knowledge.pins import active_pin
 from brain.knowledge.search import Engine, Filter, Hit, SearchEngine
+from brain.knowledge.search import vectors as arithmetic
 from brain.knowledge.search.choose import Mode, search_engine
 from brain.knowledge.sports import canonical_sport
 
 DEFAULT_LIMIT: Final = 5
 MOST_HITS: Final = 50
+MOST_CHECKED: Final = 20
+"""Chunks of one document that are searched to see whether it can be found."""
+
+_READ_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +39,19 @@ class Found:
 
 
 class KnowledgeSearch:
-    """Search in the chunks of the active pin. Keeps the engine (and what it has loaded) until the pin changes."""
+    """Search in the chunks of the active pin. Keeps the engine (and what it has loaded) until the pin changes.
 
-    def __init__(self, database: AsyncDatabase[Row], client: EmbeddingClient, mode: Mode = "auto") -> None:
+    `follow` is for who lives long (the bridge, MCP, chat): the exact engine then shows a publication within a second.
+    Without it a search answers from the vectors as of the first one, which is right for a command that ends.
+    """
+
+    def __init__(
+        self, database: AsyncDatabase[Row], client: EmbeddingClient, mode: Mode = "auto", *, follow: bool = False
+    ) -> None:
         self._database = database
         self._client = client
         self._mode: Mode = mode
+        self._follow = follow
         self._engine: tuple[Pin, SearchEngine] | None = None
         self._choosing = asyncio.Lock()
 
@@ -49,9 +64,10 @@ class KnowledgeSearch:
     ) -> Found:
         """The `limit` chunks nearest to the query; any spelling of a sport will do.
 
-        Raises ValueError for a limit outside 1 to 50 or an unknown document type, Unavailable when nothing was ever
-        indexed, PinMismatch when the client embeds with another model than the chunks, and what the client and the
-        engine raise.
+        No hits mean that nothing is there to be found. Raises ValueError for a limit outside 1 to 50 or an unknown
+        document type, PinMismatch when the client embeds with another model than the chunks, and what the client and
+        the engine raise: IndexMissing; IndexNotReady, also when nothing was ever indexed; IndexUnusable; Unreachable,
+        Unavailable or Refused when search itself cannot be reached.
         """
         if not 1 <= limit <= MOST_HITS:
             message = f"the limit must be between 1 and {MOST_HITS}"
@@ -65,13 +81,45 @@ class KnowledgeSearch:
         hits: Sequence[Hit] = await engine.search(vector, limit, Filter(canonical_sport(sport), doc_type))
         return Found(tuple(hits), pin, engine.name)
 
+    async def searchable(self, doc_keys: Sequence[str]) -> bool | None:
+        """Whether searches find the stored chunks of a document, each by its own vector; None when it has no chunk.
+
+        `doc_keys` are the forms that the document's key may have. Of many chunks the newest MOST_CHECKED count. Raises
+        what `search` raises; no text is embedded.
+        """
+        pin = await self._checked_pin()
+        engine = await self._engine_for(pin)
+        rows = await self._chunks(pin, doc_keys)
+        for row in rows:
+            vector = arithmetic.stored(row.get("embedding"), pin.dimensions)
+            where = Filter(row.get("sport"), row.get("docType"))
+            if vector is None or not await engine.holds(str(row["_id"]), vector, where):
+                return False
+        return True if rows else None
+
+    async def close(self) -> None:
+        """Give back what the engine holds; the database and the embedding client stay with their owners."""
+        async with self._choosing:
+            if self._engine is not None:
+                await self._engine[1].close()
+                self._engine = None
+
+    async def _chunks(self, pin: Pin, doc_keys: Sequence[str]) -> list[dict[str, Any]]:
+        query, fields = {"docKey": {"$in": list(doc_keys)}}, {"embedding": 1, "sport": 1, "docType": 1}
+        try:
+            with pymongo.timeout(_READ_SECONDS):
+                found = self._database[pin.collection].find(query, fields)
+                return await found.sort("sourceVersion", -1).limit(MOST_CHECKED).to_list()
+        except PyMongoError as exc:
+            raise as_knowledge_error(exc, f"reading the chunks of a document in {pin.collection}") from exc
+
     async def _checked_pin(self) -> Pin:
         pin = await active_pin(self._database)
         if pin is None:
             message = (
                 f"nothing is indexed in the database {self._database.name} yet: run the worker (`python -m worker run`)"
             )
-            raise Unavailable(message)
+            raise IndexNotReady(message)
         model = self._client.model
         if (model.name, model.dimensions) != (pin.model, pin.dimensions):
             message = (
@@ -84,5 +132,8 @@ class KnowledgeSearch:
     async def _engine_for(self, pin: Pin) -> SearchEngine:
         async with self._choosing:
             if self._engine is None or self._engine[0] != pin:
-                self._engine = (pin, await search_engine(self._database, pin, self._mode))
+                former = self._engine
+                self._engine = (pin, await search_engine(self._database, pin, self._mode, follow=self._follow))
+                if former is not None:
+                    await former[1].close()
             return self._engine[1]

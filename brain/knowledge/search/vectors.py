@@ -12,6 +12,9 @@ _FLOAT32: Final = BinaryVectorDtype.FLOAT32.value
 _HEADER: Final = 2  # bytes: the element type, then the padding (BSON binary vector specification)
 _DIGITS: Final = 6
 
+SAME: Final = 1e-4
+"""A chunk that scores less than 1 by more than this was compared by another vector than its own."""
+
 
 def stored(value: object, dimensions: int) -> Vector | None:
     """A stored vector at unit length; None when it is not one of this width, all zero, or not finite.

@@ -8,8 +8,9 @@ with FakeMongod() as server:
 
 Modules: `wire` has the frames (OP_MSG, and the OP_QUERY of a first hello); `store` the documents, with enough of
 queries and updates for the worker's adapters; `history` the event log with tokens, cursors, fragments and a beginning
-before which all is lost; `faults` what goes wrong, by command and by occurrence; `commands` what each does when nothing
-goes wrong; `server` connections, sessions and transactions.
+before which all is lost; `aggregate` pipelines; `search` and `search_filter` Atlas Search with all its refusals (not
+there until `server.search.enabled`); `faults` what goes wrong, by command and by occurrence; `commands` what each does
+when nothing goes wrong; `server` connections, sessions and transactions.
 """
 
 from tests.support.fake_mongod.faults import Cut, Fail, ItemsFail, LateFail, Script, Silence

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bson import Int64, Timestamp
 
+from tests.support.fake_mongod.aggregate import Item, Refusal, run
 from tests.support.fake_mongod.faults import Fail
 from tests.support.fake_mongod.history import ALL, Cursor, Place, place_of, token
+from tests.support.fake_mongod.search import check_place
 from tests.support.fake_mongod.store import DUPLICATE, ordered, projected
 
 if TYPE_CHECKING:
@@ -30,7 +32,10 @@ def name_of(command: Mapping[str, Any]) -> str:
 async def perform(server: "FakeMongod", command: Row) -> Row:
     """Do it; the answer."""
     handler = _HANDLERS.get(name_of(command))
-    return Fail(59).reply("") if handler is None else await handler(server, command)
+    try:
+        return Fail(59).reply("") if handler is None else await handler(server, command)
+    except Refusal as refusal:
+        return refusal.reply()
 
 
 async def _hello(server: "FakeMongod", _: Row) -> Row:
@@ -103,6 +108,36 @@ async def _delete(server: "FakeMongod", command: Row) -> Row:
     return {"n": sum(server.store.delete(command["delete"], one["q"], one["limit"]) for one in command["deletes"])}
 
 
+async def _aggregate(server: "FakeMongod", command: Row) -> Row:
+    name, stages = command["aggregate"], command["pipeline"]
+    check_place(stages, command.get("readConcern", {}).get("level"))
+    first, rows = (next(iter(stages[0])) if stages else ""), server.store.find(name, {})
+    if first == "$listSearchIndexes":
+        listed = server.search.listed(name, stages[0][first], rows)
+        found = run(stages[1:], [Item(row, {}) for row in listed])
+    elif first == "$vectorSearch":
+        found = run(stages[1:], server.search.found(name, stages[0][first], rows))
+    else:
+        found = run(stages, [Item(row, {}) for row in rows])
+    return {"cursor": {"id": Int64(0), "ns": f"{command['$db']}.{name}", "firstBatch": found}}
+
+
+async def _create_search_indexes(server: "FakeMongod", command: Row) -> Row:
+    name = command["createSearchIndexes"]
+    if name not in server.store.collections:
+        raise Refusal(26, "collection does not exist")
+    return server.search.create(name, command["indexes"])
+
+
+async def _update_search_index(server: "FakeMongod", command: Row) -> Row:
+    return server.search.update(command["updateSearchIndex"], command["name"], command["definition"])
+
+
+async def _create_indexes(server: "FakeMongod", command: Row) -> Row:
+    server.store.rows(command["createIndexes"])  # makes the collection
+    return {}
+
+
 async def _watch(server: "FakeMongod", command: Row) -> Row:
     stages: list[Row] = command["pipeline"]
     try:
@@ -173,7 +208,10 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "hello": _hello,
     "ping": _done,
     "endSessions": _done,
-    "createIndexes": _done,
+    "createIndexes": _create_indexes,
+    "aggregate": _aggregate,
+    "createSearchIndexes": _create_search_indexes,
+    "updateSearchIndex": _update_search_index,
     "find": _find,
     "count": _count,
     "insert": _insert,

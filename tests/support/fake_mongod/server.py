@@ -15,6 +15,7 @@ from tests.support.fake_mongod import wire
 from tests.support.fake_mongod.commands import name_of, perform
 from tests.support.fake_mongod.faults import Cut, Fail, Fault, ItemsFail, LateFail, Script, Silence
 from tests.support.fake_mongod.history import Cursor, Event, History
+from tests.support.fake_mongod.search import SearchIndexes
 from tests.support.fake_mongod.store import Store
 from tests.support.fake_mongod.store import name_of as id_name
 
@@ -36,6 +37,7 @@ class FakeMongod:
         self.idle = idle
         self.script = Script()
         self.store = Store()
+        self.search = SearchIndexes()
         self.now = Timestamp(int(time.time()), 1)
         self.history = History(self.now)
         self.shows_history = True
