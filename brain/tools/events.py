@@ -1,0 +1,200 @@
+"""Events to come: contests, jams, film nights, by sport and place."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, Final, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field, model_validator
+
+from brain.knowledge.connect import Row
+from brain.knowledge.domain.fields import Fields
+from brain.knowledge.domain.geo import Point, box_filter, boxes_around, distance_km, point_of
+from brain.knowledge.domain.links import event_path
+from brain.knowledge.domain.names import contains
+from brain.knowledge.domain.visibility import event_is_upcoming
+from brain.knowledge.sports import known_sport, spellings
+from brain.registry import AnyTool
+from brain.spots import cut
+from brain.tool import Arguments, Result, Tool, ToolContext, Words
+
+DEFAULT_KM: Final = 100.0
+MOST_KM: Final = 2_000.0
+MOST_EVENTS: Final = 10
+_MOST_ROWS: Final = 300  # of each kind of date, the soonest first
+_PLACES: Final = ("venue.name", "venue.city", "venue.region", "venue.country", "city", "region", "country")
+_FIELDS: Final = dict.fromkeys(
+    [
+        *("title", "name", "slug", "sports", "sportTypes", "startAt", "startDate", "endAt", "timezone", "timeTba"),
+        *("status", "venue", "city", "region", "country", "eventKinds", "eventType", "level", "description"),
+        "participation.registrationStatus",
+    ],
+    1,
+)
+
+
+class FindEvents(Arguments):
+    """What for and where; everything may be left out."""
+
+    sport: Words | None = None
+    place: Words | None = Field(default=None, description="town, region, country or venue")
+    latitude: float | None = Field(default=None, ge=-90, le=90)
+    longitude: float | None = Field(default=None, ge=-180, le=180)
+    radius_km: float | None = Field(default=None, gt=0, le=MOST_KM, description="100 when left out")
+    limit: int | None = Field(default=None, ge=1, le=MOST_EVENTS, description="5 when left out, at most 10")
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if (self.latitude is None) != (self.longitude is None):
+            message = "give latitude and longitude, or neither"
+            raise ValueError(message)
+        return self
+
+
+class EventFound(Result):
+    """An event; `when` is in its own time zone."""
+
+    id: str
+    title: str
+    sports: list[str]
+    when: str
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    venue: str | None = None
+    city: str | None = None
+    region: str | None = None
+    country: str | None = None
+    distance_km: float | None = None
+    kinds: list[str]
+    level: list[str]
+    registration: str | None = None
+    description: str | None = None
+    url: str | None = None
+
+
+class EventsFound(Result):
+    """The soonest first."""
+
+    results: list[EventFound]
+    total: int
+    message: str | None = None
+
+
+async def find_events(context: ToolContext, arguments: FindEvents) -> EventsFound:
+    """The next events that are not over."""
+    now, centre = context.now(), point_of(arguments.latitude, arguments.longitude)
+    sport, radius = known_sport(arguments.sport), arguments.radius_km or DEFAULT_KM
+    wanted = _wanted(sport, arguments.place, centre, radius)
+    found: list[tuple[datetime, str, EventFound]] = []
+    for row in await _rows(context, now, wanted):
+        event = _told(row, context.origin, centre)
+        near = centre is None or (event.distance_km is not None and event.distance_km <= radius)
+        starts = event.start_at or event.end_at
+        if starts and near and event_is_upcoming(row, now) and (sport is None or sport in event.sports):
+            found.append((starts, event.id, event))
+    results = [event for *_, event in sorted(found, key=lambda one: one[:2])[: arguments.limit or 5]]
+    message = None if results else "TrickBook knows no such event to come; say so if you name others"
+    return EventsFound(results=results, total=len(results), message=message)
+
+
+def _wanted(sport: str | None, place: str | None, centre: Point | None, radius: float) -> Mapping[str, Any]:
+    """What an event must match besides its date."""
+    every: list[Mapping[str, Any]] = []
+    if sport is not None:
+        words = "|".join(re.escape(word).replace(r"\ ", r"[\s_-]+") for word in spellings(sport))
+        condition = {"$regex": rf"^\s*(?:{words})\s*$", "$options": "i"}
+        every.append({"$or": [{"sports": condition}, {"sportTypes": condition}]})
+    if place is not None:
+        every.append({"$or": [{field: contains(place)} for field in _PLACES]})
+    if centre is not None:
+        every.append({"$or": [box_filter(box, "venue.lat", "venue.lng") for box in boxes_around(centre, radius)]})
+    return {"$and": every} if every else {}
+
+
+async def _rows(context: ToolContext, now: datetime, wanted: Mapping[str, Any]) -> list[Row]:
+    """What may be to come, by the kinds of `endAt` that the data holds: a date, a text, nothing (null, missing, "").
+
+    Texts are ISO 8601 and compare as such to a day or so, which `event_is_upcoming` settles.
+    """
+    yesterday = (now - timedelta(days=1)).date().isoformat()
+    ends: Sequence[tuple[Mapping[str, Any], int]] = (
+        ({"$gt": now}, 1),
+        ({"$gt": yesterday}, 1),
+        ({"$in": [None, ""]}, -1),  # the latest start first: those that are long over stay behind
+    )
+    rows: list[Row] = []
+    for end, order in ends:
+        pipeline: list[Mapping[str, Any]] = [
+            {"$match": {"endAt": end}},
+            {"$match": wanted},
+            {"$sort": {"startAt": order, "_id": 1}},
+            {"$limit": _MOST_ROWS},
+            {"$project": _FIELDS},
+        ]
+        cursor = await context.database["events"].aggregate(pipeline, session=context.session)
+        rows += await cursor.to_list()
+    return rows
+
+
+def _told(row: Row, origin: str, centre: Point | None) -> EventFound:
+    fields = Fields(row)
+    venue, path = fields.child("venue"), event_path(fields)
+    start, end = fields.date("startAt", "startDate"), fields.date("endAt")
+    place = point_of(venue.raw("lat"), venue.raw("lng"))
+    return EventFound(
+        id=str(row["_id"]),
+        title=cut(fields.line("title", "name"), 150) or "An event",
+        sports=(fields.sports("sports") or fields.sports("sportTypes"))[:10],
+        when=_when(fields, start, end),
+        start_at=start,
+        end_at=end,
+        venue=venue.label("name"),
+        city=venue.label("city") or fields.label("city"),
+        region=venue.label("region") or fields.label("region"),
+        country=venue.label("country") or fields.label("country"),
+        distance_km=round(distance_km(centre, place), 2) if centre and place else None,
+        kinds=fields.lines("eventKinds", "eventType")[:10],
+        level=fields.lines("level")[:10],
+        registration=fields.child("participation").label("registrationStatus"),
+        description=cut(fields.line("description"), 180),
+        url=f"{origin}{path}" if path else None,
+    )
+
+
+def _when(fields: Fields, start: datetime | None, end: datetime | None) -> str:
+    """Such as "2027-02-20 19:00 to 2027-02-20 23:30 (Europe/Berlin)"; days alone while the time is to be announced."""
+    zone, timed = _zone(fields.raw("timezone")), fields.raw("timeTba") is not True
+    told = [_local(moment, zone, timed=timed) for moment in (start, end) if moment is not None]
+    return f"{' to '.join(dict.fromkeys(told))} ({zone})" if timed else " to ".join(dict.fromkeys(told))
+
+
+def _local(moment: datetime, zone: tzinfo, *, timed: bool) -> str:
+    if not timed and moment == moment.replace(hour=0, minute=0, second=0, microsecond=0):
+        zone = UTC  # a day that was written without a time: in another zone it would be the day before
+    try:
+        local = moment.astimezone(zone)
+    except OverflowError:
+        local = moment
+    return f"{local:%Y-%m-%d %H:%M}" if timed else f"{local:%Y-%m-%d}"
+
+
+def _zone(name: object) -> tzinfo:
+    """The named time zone; UTC when it is unknown here."""
+    if not isinstance(name, str) or not name.isascii() or not name.isprintable():
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a name that is a folder of the zone database
+        return UTC
+
+
+TOOLS: Final[tuple[AnyTool, ...]] = (
+    Tool(
+        name="find_events",
+        description="Events to come, the soonest first, by sport, by place name, or near coordinates.",
+        arguments=FindEvents,
+        result=EventsFound,
+        handler=find_events,
+    ),
+)
