@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from brain.knowledge.pin import MINILM
 from brain.knowledge.prices import usd
 from brain.knowledge.settings import KnowledgeSettings, Mistake, near
 from brain.knowledge.tokens import DEFAULT_WINDOW
@@ -167,9 +168,7 @@ class WorkerSettings(KnowledgeSettings):
 
     def price(self, model: str, tokens: int) -> float | None:
         """US dollars for so many tokens of a model; None when nobody knows. The local model is free."""
-        if self.embedding_provider == "local":
-            return 0.0
-        if self.usd_per_million_tokens is not None and model == self.embedding_model:
+        if self.usd_per_million_tokens is not None and model == self.embedding_model != MINILM.name:
             return self.usd_per_million_tokens * tokens / 1_000_000
         return usd(model, tokens)
 

@@ -1,13 +1,18 @@
 """What the tests with killed processes share: an embedder over HTTP, settings, the database as the backend sees it."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
 
 import pytest
 from pymongo import MongoClient
 
+from brain.knowledge.embedding.openrouter import OpenRouterClient
+from brain.knowledge.http import Library
 from tests.support.crashes import Store, settings
+from tests.support.endpoint import KEY, MODEL, PATIENCE, Connect
+from tests.support.fake_embedder import FakeEmbedder
 from tests.support.processes import Embedder, embedder
+from tests.support.serving import serving
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +34,25 @@ def database(mongo_uri: str, database_name: str) -> Iterator[Store]:
     """The database of one test, as the backend sees it."""
     with MongoClient[dict[str, Any]](mongo_uri) as client:
         yield client[database_name]
+
+
+@pytest.fixture
+def server() -> Iterator[FakeEmbedder]:
+    """A provider on loopback."""
+    with serving(FakeEmbedder()) as running:
+        yield running
+
+
+@pytest.fixture(params=["httpx2", "httpx"])
+async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
+    """A client for a base URL, closed at the end."""
+    clients: list[OpenRouterClient] = []
+
+    def make(base_url: str) -> OpenRouterClient:
+        library = cast("Library", request.param)
+        clients.append(OpenRouterClient(MODEL, KEY, base_url, library=library, deadline_seconds=PATIENCE))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        await client.close()

@@ -8,8 +8,8 @@ In process:
 
 As a child process, `python -m tests.support.fake_embedder --port 0 [--dimensions N] [--script JSON]` prints one JSON
 line `{"port", "base_url"}` and serves until it is terminated. `GET /counters` answers `{"calls", "texts",
-"connections"}`, and `POST /script` takes `{"<call number>": {"kind": …}, "*": …}` (call numbers from 0, counted over
-all calls so far; `*` is every call that has no number of its own).
+"connections", "accepted"}`, and `POST /script` takes `{"<call number>": {"kind": …}, "*": …}` (call numbers from 0,
+counted over all calls so far; `*` is every call that has no number of its own).
 
 A vector depends on the text alone (its SHA-256 seeds it) and has unit length, so equal texts have equal vectors
 everywhere.
@@ -22,14 +22,15 @@ import gzip
 import hashlib
 import json
 import signal
-import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Self
 
 import numpy as np
+
+from tests.support.embedder_faults import Fault, apply, gzip_bomb
+from tests.support.provider_limit import ProviderLimit
 
 
 def vector_of(text: str, dimensions: int) -> list[float]:
@@ -37,35 +38,6 @@ def vector_of(text: str, dimensions: int) -> list[float]:
     seed = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8], "big")
     numbers = np.random.default_rng(seed).standard_normal(dimensions)
     return [float(number) for number in (numbers / np.linalg.norm(numbers)).astype(np.float32)]
-
-
-@cache
-def gzip_bomb() -> bytes:
-    """About 128 KB that unpack to 128 MB of blanks; made piece by piece, so that the maker's own memory stays small."""
-    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-    mebibyte = b" " * (1 << 20)
-    return b"".join([*(packer.compress(mebibyte) for _ in range(128)), packer.flush()])
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What goes wrong in one call.
-
-    kind: `status` (status, headers, body) · `body` (a 200 with this body) · `patch` (the right answer with `change`
-    applied: one of drop, extra, narrow, nan, infinite, huge, zero, text, reverse, same_index, model, no_model,
-    no_usage) · `reset_before` · `reset_inside` · `short` (content-length 100, 5 bytes) · `stall_accept` ·
-    `stall_headers` · `stall_body` · `drip` (a byte each `seconds`) · `endless` · `gzip` (the right answer, packed) ·
-    `gzip_bomb` · `big_header` · `slow` (wait, then answer well) · `poison` (400 when any text contains `word`, else a
-    right answer).
-    """
-
-    kind: str
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    body: str = ""
-    change: str = ""
-    seconds: float = 0.05
-    word: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +64,7 @@ class FakeEmbedder:
         self.connections = 0
         self.arrived = asyncio.Event()  # set by every embedding call
         self.close_idle = False  # close each connection after its answer without saying so beforehand
+        self.limit = ProviderLimit()
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -157,6 +130,7 @@ class FakeEmbedder:
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         if target.endswith("/counters") and method == "GET":
             counters = {"calls": self.calls, "texts": len(self.texts), "connections": self.connections}
+            counters["accepted"] = self.limit.accepted
             return await _answer(writer, 200, json.dumps(counters).encode())
         if target.endswith("/script"):
             self.load_script(json.loads(body))
@@ -180,42 +154,65 @@ class FakeEmbedder:
             else:
                 self.script[int(key)] = Fault(**fields)
 
-    def _right(self, call: Received, change: str = "") -> bytes:
-        """The right answer to a call, or one with a change in it."""
+    def _right(self, call: Received, change: str = "", void: str = "") -> bytes:
+        """The right answer to a call, or one with a change in it, or with zeros for texts that contain `void`."""
         texts = call.payload["input"]
         self.texts.extend(texts)
         width = call.payload.get("dimensions", self.dimensions)
         data = [
             {"object": "embedding", "index": i, "embedding": vector_of(text, width)} for i, text in enumerate(texts)
         ]
+        for row, text in zip(data, texts, strict=True):
+            if void and void in text:
+                row["embedding"] = [0.0] * width
         model = self.model or call.payload["model"]
-        tokens = sum(len(text.split()) for text in texts)
+        tokens = _words(call)
         usage = {"prompt_tokens": tokens, "total_tokens": tokens, "cost": tokens * self.cost_per_token}
         answer: dict[str, Any] = {"object": "list", "data": data, "model": model, "id": "gen-fake", "usage": usage}
-        _apply(change, answer)
+        apply(change, answer)
         return json.dumps(answer).encode()
 
     async def _faulty(self, fault: Fault, call: Received, writer: asyncio.StreamWriter) -> bool:
         """Answer whole HTTP that is wrong in itself; anything below HTTP is broken elsewhere."""
-        status, body, headers = 200, b"", dict(fault.headers)
+        if (refusal := self._refusal(fault, call)) is not None:
+            return await _answer(writer, *refusal)
+        body, headers = b"", dict(fault.headers)
         match fault.kind:
-            case "status" | "body":
-                status, body = fault.status, fault.body.encode()
+            case "body":
+                body = fault.body.encode()
             case "patch":
                 body = self._right(call, fault.change)
             case "gzip":
                 body, headers = gzip.compress(self._right(call)), {"Content-Encoding": "gzip"}
             case "gzip_bomb":
                 body, headers = gzip_bomb(), {"Content-Encoding": "gzip"}
-            case "poison" if any(fault.word in text for text in call.payload["input"]):
-                status, body = 400, b'{"error":{"code":400,"message":"bad input"}}'
-            case "poison" | "slow":
-                await asyncio.sleep(fault.seconds if fault.kind == "slow" else 0)
+            case "void":
+                body = self._right(call, void=fault.word)
+            case "poison" | "slow" | "cap" | "limited":
+                await asyncio.sleep(fault.seconds if fault.kind in {"slow", "limited"} else 0)
                 body = self._right(call)
             case _:
                 await self._broken(fault, self._right(call), writer)
                 return False
-        return await _answer(writer, status, body, headers)
+        return await _answer(writer, 200, body, headers)
+
+    def _refusal(self, fault: Fault, call: Received) -> tuple[int, bytes, Mapping[str, str]] | None:
+        """The error answer to a call: status, body, headers; None when it is let through."""
+        match fault.kind:
+            case "status":
+                return fault.status, fault.body.encode(), fault.headers
+            case "poison" if any(fault.word in text for text in call.payload["input"]):
+                return 400, b'{"error":{"code":400,"message":"bad input"}}', {}
+            case "cap" if _words(call) > fault.tokens:
+                return 400, b'{"error":{"code":400,"message":"too many tokens in this request"}}', {}
+            case "limited" if (wait := self._over(fault, call)) > 0:
+                return 429, b'{"error":{"code":429,"message":"slowly"}}', {"Retry-After": f"{wait:.3f}"}
+            case _:
+                return None
+
+    def _over(self, fault: Fault, call: Received) -> float:
+        now = asyncio.get_running_loop().time()
+        return self.limit.wait(_words(call), now, tokens=fault.tokens, requests=fault.requests, per=fault.per)
 
     async def _broken(self, fault: Fault, body: bytes, writer: asyncio.StreamWriter) -> None:
         """Faults below HTTP: what is sent before the connection is reset, stalls, drips or ends."""
@@ -242,27 +239,9 @@ class FakeEmbedder:
             await _send(writer, b"1," * 4096)
 
 
-_NUMBERS: dict[str, object] = {"nan": float("nan"), "infinite": float("inf"), "huge": 1e300, "text": "1.0"}
-
-
-def _apply(change: str, answer: dict[str, Any]) -> None:
-    """Make one thing wrong in a right answer."""
-    data = answer["data"]
-    if change in _NUMBERS:
-        data[0]["embedding"][0] = _NUMBERS[change]
-    elif change in {"drop", "extra"}:
-        answer["data"] = data[:-1] if change == "drop" else [*data, {**data[0], "index": len(data)}]
-    elif change in {"narrow", "zero"}:
-        vector = data[0]["embedding"]
-        data[0]["embedding"] = vector[:-1] if change == "narrow" else [0] * len(vector)
-    elif change == "reverse":
-        data.reverse()
-    elif change == "same_index":
-        data[-1]["index"] = 0
-    elif change in {"model", "no_model"}:
-        answer["model"] = "openai/another-model" if change == "model" else None
-    elif change == "no_usage":
-        answer["usage"] = None
+def _words(call: Received) -> int:
+    """What this server counts as tokens."""
+    return sum(len(text.split()) for text in call.payload["input"])
 
 
 async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
