@@ -31,14 +31,35 @@ def test_low_is_the_longest_prefix_that_is_done(steps: list[str | int]) -> None:
         assert (mark.oldest is None) == (mark.waiting == 0)
 
 
-@given(st.lists(st.booleans(), max_size=200))
-def test_idling_takes_no_room(steps: list[bool]) -> None:
-    """Steps that owe nothing are one entry however many they are, so an hour of idling behind a slow one is bounded."""
+@given(STEPS)
+def test_its_size_is_bounded_by_what_is_open(steps: list[str | int]) -> None:
+    """However much is done behind a slow one, and in whatever order: what is done in a row is one entry."""
     mark: Watermark[int] = Watermark(0)
-    opened = sum(steps)
-    for number, opens in enumerate(steps):
-        if opens:
-            mark.open(number, 0.0)
-        else:
+    tickets: list[Ticket[int]] = []
+    for number, step in enumerate(steps):
+        if step == "open":
+            tickets.append(mark.open(number, 0.0))
+        elif step == "skip":
             mark.skip(number, 0.0)
-    assert len(mark._tickets) <= 2 * opened + 1  # pyright: ignore[reportPrivateUsage] - its size shows nowhere else
+        elif waiting := [ticket for ticket in tickets if not ticket.done]:
+            mark.close(waiting[int(step) % len(waiting)])
+        assert entries(mark) <= 2 * mark.waiting
+
+
+def test_two_hundred_thousand_behind_a_stuck_one() -> None:
+    """The head waits for an embedder, everything behind it is done: two entries, and then all moves at once."""
+    mark: Watermark[int] = Watermark(0)
+    head = mark.open(1, 0.0)
+    for number in range(2, 200_002):
+        mark.close(mark.open(number, 0.0))
+    assert (entries(mark), mark.ahead, mark.low) == (2, 200_001, 0)
+    mark.close(head)
+    assert (entries(mark), mark.ahead, mark.low) == (0, 0, 200_001)
+
+
+def entries(mark: Watermark[int]) -> int:
+    """How many it holds; that shows nowhere else."""
+    count, entry = 0, mark._first  # pyright: ignore[reportPrivateUsage]
+    while entry is not None:
+        count, entry = count + 1, entry.after
+    return count

@@ -1,21 +1,26 @@
 """The leader as a whole: its begin, its one-shot works, its end."""
 
 import asyncio
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
 
+from brain.knowledge.embedding import Embedded, Purpose
 from tests.support import virtual
 from tests.support.sim_oracle import differences
 from tests.support.sim_ports import SimCheckpoints
+from tests.support.sim_source import SimClient, WordCounter
 from tests.support.sim_stage import FAIR, TIPS, TRICKS, Stage, document, trick
 from tests.support.sim_weather import Weather, dice
+from worker.embedding.batcher import BatchingEmbedder, Limits
 from worker.errors import FencedOff, Unreachable
 from worker.model import Checkpoint, DocKey, Leadership, LedgerRow, Request, Scan, SourceArrived, SourceGone
 from worker.pipeline.shape import T
+from worker.pipeline.watermark import Ticket
 
 
 def wrong(stage: Stage) -> list[str]:
@@ -320,6 +325,47 @@ def test_a_scan_that_only_makes_sure_lets_an_urgent_one_pass() -> None:
 
     with patch("worker.pipeline.scan.AHEAD", 100):
         virtual.run(main)
+
+
+class Stuck(SimClient):
+    """Never answers about one text."""
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose = "document") -> Embedded:
+        """Vectors, or nothing for ever."""
+        if any("stuck" in text for text in texts):
+            await asyncio.Event().wait()
+        return await super().embed(texts, purpose)
+
+
+def test_a_backlog_behind_a_stuck_head_takes_no_room() -> None:
+    """One document waits for its vector for ever, and an hour of changes passes it: what is held does not grow.
+
+    The stored position stays in front of the stuck one, and the next start reads on from there.
+    """
+
+    async def main() -> None:
+        stage, stop = Stage(), asyncio.Event()
+        embedder = BatchingEmbedder(Stuck(stage.weather), WordCounter(), Limits(), stage.around)
+        stage.world = replace(stage.world, embedder=embedder)
+        serving = asyncio.create_task(stage.leader().serve(stop))
+        await asyncio.sleep(5)
+        stage.put(document(0, "Ollie", "stuck"))
+        await asyncio.sleep(5)
+        stuck = len(stage.db.history)
+        for turn in range(3600):
+            for number in range(1, 6):
+                stage.put(document(number, "Ollie", f"{turn}"))
+            await asyncio.sleep(1)
+        assert stage.meter.came_in == 1 + 5 * 3600
+        gc.collect()
+        assert len([one for one in gc.get_objects() if isinstance(one, Ticket)]) <= 20
+        assert stage.db.checkpoint is not None
+        assert stage.db.place(stage.db.checkpoint.position) < stuck
+        serving.cancel()
+        await asyncio.wait({serving})
+        await embedder.close()
+
+    virtual.run(main)
 
 
 def test_debts_of_unwatched_sources_harm_nobody() -> None:
