@@ -128,6 +128,30 @@ def status(where: Where) -> int:
     return asyncio.run(command(where))
 
 
+@cli.group("index")
+def index() -> None:
+    """The search index that Atlas needs; other servers need none."""
+
+
+@index.command("ensure")
+@_everywhere
+@click.option("--update", is_flag=True, help="Define one anew that is defined otherwise.")
+def ensure_index(where: Where, *, update: bool) -> int:
+    """Create it where it is missing, and wait until it can be searched (two minutes at most)."""
+    from worker.commands.index import ensure_index as command
+
+    return asyncio.run(command(where, update=update))
+
+
+@index.command("status")
+@_everywhere
+def index_status(where: Where) -> int:
+    """Say how it stands, and which chunks it leaves out."""
+    from worker.commands.index import index_status as command
+
+    return asyncio.run(command(where))
+
+
 @cli.command("docs-sync")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--site", default="docs", show_default=True, metavar="NAME", help="Name of the site.")

@@ -122,11 +122,12 @@ class Database:
                 yield row
 
     async def aggregate(
-        self, collection: str, pipeline: Sequence[Query], *, session: Session | None = None
+        self, collection: str, pipeline: Sequence[Query], *, read_concern: Literal["majority", "local"] = "majority"
     ) -> list[Row]:
         """The documents that the pipeline gives."""
         with doing(f"reading {collection}"):
-            cursor = self._raw[collection].aggregate(list(pipeline), session=_raw(session))
+            asked = self._raw[collection].with_options(read_concern=ReadConcern(read_concern))
+            cursor = asked.aggregate(list(pipeline))
             if self._driver == "pymongo":
                 cursor = await cursor
             return cast("list[Row]", await cursor.to_list(None))
@@ -168,6 +169,11 @@ class Database:
         with doing(f"writing {collection}"):
             result = await self._raw[collection].bulk_write(list(writes), ordered=ordered, session=_raw(session))
             return int(result.matched_count)
+
+    async def drop(self, collection: str) -> None:
+        """Remove a collection with its indexes; nothing happens where there is none."""
+        with doing(f"dropping {collection}"):
+            await self._raw[collection].drop()
 
     async def ensure_index(self, collection: str, keys: Sequence[tuple[str, int]], **options: Any) -> None:  # noqa: ANN401 - the server's own
         """Create the index unless it is there."""
