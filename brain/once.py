@@ -4,8 +4,12 @@ One transaction holds the handler's writes and a journal row with the answer. So
 process that is killed in between, a failure that a handler raises and a timeout leave nothing; a repeat finds the row
 and gives the stored answer without running. Of two at the same time one inserts its row, the other conflicts with it,
 waits, and finds it. A failure is not journalled: it changed nothing, so the repeat may try again.
+
+The transaction of a process that was killed stays open at the server until its limit (MongoDB's default: 60 s). Until
+then the repeat conflicts with a twin that will never answer: after `PATIENCE` it is told to come again.
 """
 
+import asyncio
 import hashlib
 import json
 import logging
@@ -17,9 +21,10 @@ from typing import Any, Final, cast
 from pymongo import IndexModel, WriteConcern
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.database import AsyncDatabase
-from pymongo.errors import DuplicateKeyError, PyMongoError
+from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 
+from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.log import log
 from brain.tool import Card, ToolContext
@@ -29,6 +34,12 @@ KEPT: Final = timedelta(days=7)
 """How long an answer can be asked for again. A turn is repeated within minutes; a week outlasts any outage."""
 
 INDEX: Final = IndexModel("at", name="expiry", expireAfterSeconds=int(KEPT.total_seconds()))
+
+PATIENCE: Final = 5.0
+"""Seconds that a call waits for its twin."""
+
+_LOOK_AGAIN: Final = 0.05  # seconds between two looks for the twin's answer
+_WRITE_CONFLICT: Final = 112
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -59,7 +70,7 @@ class Call:
 
 
 class _Taken(Exception):
-    """A twin of this call has committed its row."""
+    """A twin of this call has its row: committed, or in a transaction that is still open."""
 
 
 Work = Callable[[ToolContext], Awaitable[Answer]]
@@ -76,19 +87,23 @@ class Journal:
 
         Without a call (the turn has no name) nothing is journalled, and the transaction alone holds. Transient errors
         of a transaction are tried again until the caller's deadline: an aborted one has left nothing. Raises what
-        `work` raises, and the driver's errors.
+        `work` raises, the driver's errors, and ToolFailure (`conflict`) when a twin does not end.
         """
         if call is None:
             return await _in_transaction(context, work)
         await self._ensure(context.database)
-        while True:
+        clock = asyncio.get_running_loop().time
+        until = clock() + PATIENCE
+        while clock() < until:
             stored = await context.database[JOURNAL].find_one({"_id": call.key})
             if stored is not None:
                 return _answer(stored)
             try:
                 return await _in_transaction(context, lambda inner: _journalled(call, inner, work))
             except _Taken:
-                continue  # the twin's row is there now, with its answer
+                await asyncio.sleep(_LOOK_AGAIN)
+        message = "an earlier attempt at exactly this has not ended; nothing was done now; try again in a minute"
+        raise ToolFailure(code="conflict", message=message, retryable=True)
 
     async def _ensure(self, database: AsyncDatabase[Row]) -> None:
         if database.name in self._ensured:
@@ -115,6 +130,10 @@ async def _journalled(call: Call, context: ToolContext, work: Work) -> Answer:
     try:
         await journal.insert_one(row, session=context.session)
     except DuplicateKeyError:
+        raise _Taken from None
+    except OperationFailure as exc:
+        if exc.code != _WRITE_CONFLICT:
+            raise
         raise _Taken from None
     answer = await work(context)
     cards = [{"type": card.type, "data": dict(card.data)} for card in answer.cards]
