@@ -6,9 +6,24 @@ A file of this package gives its tools as `TOOLS`.
 from typing import Final
 
 from brain.registry import AnyTool
-from brain.tools import events, nearby, saved_spots, spot_details
+from brain.tools import (
+    events,
+    knowledge,
+    nearby,
+    profile,
+    saved_spots,
+    spot_details,
+    spots,
+    trickipedia,
+    tricklists,
+)
 
 ALL_TOOLS: Final[tuple[AnyTool, ...]] = (
+    *spots.TOOLS,
+    *trickipedia.TOOLS,
+    *tricklists.TOOLS,
+    *knowledge.TOOLS,
+    *profile.TOOLS,
     *saved_spots.TOOLS,
     *nearby.TOOLS,
     *spot_details.TOOLS,

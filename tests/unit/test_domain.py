@@ -7,7 +7,7 @@ import pytest
 from bson import DBRef, ObjectId
 
 from brain.knowledge.domain.fields import Fields
-from brain.knowledge.domain.ids import both_forms, object_id, owner_query, owns, same_id
+from brain.knowledge.domain.ids import both_forms, object_id, owner_queries, owns, same_id
 from brain.knowledge.domain.links import trick_path
 from brain.knowledge.domain.names import LONGEST_PATTERN, contains, is_exactly, name_key
 from brain.knowledge.domain.progression import edges
@@ -51,10 +51,13 @@ def test_an_unreadable_user_is_not_rescued_by_the_legacy_field() -> None:
     assert not owns(MIKA, {"user": JUNO, "userId": MIKA})
 
 
-def test_the_owner_query_asks_for_both_forms_of_the_id() -> None:
-    """String and ObjectId, in both fields."""
-    forms = {"$in": [MIKA, ObjectId(MIKA)]}
-    assert owner_query(MIKA) == {"$or": [{"user.$id": forms}, {"userId": forms}]}
+def test_the_owner_is_asked_for_in_every_form() -> None:
+    """String and ObjectId, in a reference, by itself, and in the legacy field."""
+    string, hex_ = MIKA, ObjectId(MIKA)
+    inside, whole, legacy = owner_queries(MIKA)
+    assert inside == {"user.$id": {"$in": [string, hex_]}}
+    assert whole == {"user": {"$in": [DBRef("users", string), DBRef("users", hex_), string, hex_]}}
+    assert legacy == {"userId": {"$in": [string, hex_]}}
     assert both_forms("not-hex") == ["not-hex"]
 
 

@@ -156,6 +156,11 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
+def cut(text: str, longest: int) -> str | None:
+    """The text, shortened to so many characters where it is longer; None when there is none."""
+    return (text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…") or None
+
+
 def _without_unread(text: str) -> str:
     """Comments, scripts and styles are taken out together with what they hold."""
     for opening, closing in _UNREAD:

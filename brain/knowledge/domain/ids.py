@@ -59,13 +59,16 @@ def both_forms(user_id: str) -> list[ObjectId | str]:
     return [user_id] if found is None else [str(found), found]
 
 
-def owner_query(user_id: str) -> dict[str, Any]:
-    """The filter that finds every row of this owner: `user.$id` or the legacy `userId`, as string or ObjectId.
+def owner_queries(user_id: str) -> list[dict[str, Any]]:
+    """Filters that together find every row of this owner, each to be served by an index of its own.
 
-    It may find more than `owns` grants (a row whose two fields disagree): ask `owns` of what came back.
+    By `user.$id` and the legacy `userId`, as string or ObjectId; and by the whole value of `user`, which finds plain
+    ids too, and is what the embedded server understands of a DBRef (it knows no path into one). They may find more than
+    `owns` grants (a row whose fields disagree): ask `owns` of what came back.
     """
-    forms = {"$in": both_forms(user_id)}
-    return {"$or": [{"user.$id": forms}, {"userId": forms}]}
+    forms = both_forms(user_id)
+    whole = [*(DBRef("users", form) for form in forms), *forms]
+    return [{"user.$id": {"$in": forms}}, {"user": {"$in": whole}}, {"userId": {"$in": forms}}]
 
 
 def owner(row: Mapping[str, object]) -> ObjectId | str | None:

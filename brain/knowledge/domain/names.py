@@ -15,10 +15,11 @@ _BETWEEN: Final = re.compile(r"[\s\-\u2010-\u2015_/.,;:!?'\"`\u2018-\u201d()\[\]
 def name_key(name: str) -> str:
     """What makes two names the same: letters and digits (and signs such as +) in lower case, one blank between words.
 
-    "50-50 (Switch)", "50 50 switch" and "50\u201350 SWITCH" have one key. A name of nothing but punctuation is its own
-    key.
+    Accents do not count either. "50-50 (Switch)", "50 50 switch" and "50\u201350 SWITCH" have one key; a name of
+    nothing but punctuation is its own.
     """
-    folded = unicodedata.normalize("NFKC", one_line(name)).casefold()
+    plain = "".join(char for char in unicodedata.normalize("NFKD", one_line(name)) if not unicodedata.combining(char))
+    folded = plain.casefold()
     return _BETWEEN.sub(" ", folded).strip() or folded
 
 

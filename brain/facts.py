@@ -1,0 +1,49 @@
+"""What a companion remembers of a rider, in short sentences: no fact twice, and not without end. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from brain.knowledge.domain.clean import one_line
+from brain.knowledge.domain.names import name_key
+
+MOST_FACTS: Final = 30
+"""The oldest are forgotten: all of them stand in every prompt."""
+LONGEST_FACT: Final = 200  # characters
+
+_ALIKE: Final = 0.75
+"""The share of words that two facts must have in common to be one fact said twice."""
+_FILLERS: Final = frozenset("a an and he her his i is my she the their they to".split())  # noqa: SIM905 - reads better
+_DENIALS: Final = frozenset("not no never longer anymore stopped quit t dont doesnt cant wont isnt".split())  # noqa: SIM905
+"""Words that turn a sentence into its opposite; "t" is the end of "don't"."""
+
+
+def remembered(known: Iterable[str], fact: str) -> list[str]:
+    """The facts with this one, the newest last.
+
+    A fact that is said again in other words stands once: the more detailed wording stays, and the newer of two that say
+    the opposite. Facts that were stored without that care are put in order on the way.
+    """
+    facts: list[str] = []
+    for one in (*known, fact):
+        text = one_line(one)[:LONGEST_FACT].strip()
+        if text:
+            facts = _with(facts, text)
+    return facts[-MOST_FACTS:]
+
+
+def _with(facts: Sequence[str], fact: str) -> list[str]:
+    words = _words(fact)
+    kept: list[str] = []
+    for old in facts:
+        before = _words(old)
+        if name_key(old) == name_key(fact) or (words < before and _DENIALS.isdisjoint(before - words)):
+            return list(facts)  # it says no more than what is known
+        replaced = before <= words or len(words & before) >= _ALIKE * len(words | before)
+        if not replaced:
+            kept.append(old)
+    return [*kept, fact]
+
+
+def _words(fact: str) -> frozenset[str]:
+    found = frozenset(name_key(fact).split())
+    return (found - _FILLERS) or found

@@ -1,0 +1,104 @@
+"""Spots by words and places: the approved ones, the best rated first."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pymongo.collation import Collation
+
+from brain.knowledge.domain.names import contains
+from brain.knowledge.domain.phrases import telling
+from brain.knowledge.domain.visibility import APPROVED_SPOTS
+from brain.knowledge.sports import known_sport, spellings
+from brain.registry import AnyTool
+from brain.spots import SPOT_FIELDS, SpotFound, spot_cards, spot_facts
+from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
+
+MOST_SPOTS: Final = 5
+IMPORTANT: Final = "These spots are in TrickBook; link to their url. Say so if you suggest places that are not."
+LOOSE: Final = Collation("en", strength=1)
+"""Neither case nor accents of a state count; its index has the same collation (`brain.indexes`)."""
+_MOST_WORDS: Final = 6
+_WORDS_IN: Final = ("name", "city", "tags", "aliases")
+
+
+class SearchSpots(Arguments):
+    """What, where, for which sport; all may be left out."""
+
+    query: Words | None = None
+    state: Words | None = None
+    city: Words | None = None
+    sport: Words | None = None
+
+
+class SpotRated(SpotFound):
+    """A spot, with the stars that older prompts expect: 0 when nobody has rated it."""
+
+    rating: float | None = 0
+
+
+class SpotsTold(Result):
+    """The best rated first."""
+
+    results: list[SpotRated]
+    total: int
+    important: str | None = None
+    message: str | None = None
+    notes: list[str] | None = None
+
+
+async def search_spots(context: ToolContext, arguments: SearchSpots) -> SpotsTold:
+    """The approved spots whose name holds the query, or all its words with city and tags, in that state and city."""
+    sport = known_sport(arguments.sport)
+    pipeline: list[Mapping[str, Any]] = [
+        {"$match": {**APPROVED_SPOTS, **({"state": arguments.state} if arguments.state else {})}},
+        {"$match": _rest(arguments, sport)},
+        {"$sort": {"rating": -1, "_id": 1}},
+        {"$limit": MOST_SPOTS},
+        {"$project": SPOT_FIELDS},
+    ]
+    options: dict[str, Any] = {"collation": LOOSE} if arguments.state else {}
+    rows = await (await context.database["spots"].aggregate(pipeline, session=context.session, **options)).to_list()
+    facts = [spot_facts(row, context.origin) for row in rows]
+    found = [SpotRated.model_validate({**fact, "rating": fact["rating"] or 0}) for fact in facts]
+    unknown = arguments.sport is not None and sport is None
+    return SpotsTold(
+        results=found,
+        total=len(found),
+        important=IMPORTANT if found else None,
+        message=None if found else "No such spot in TrickBook. Tell the rider so if you suggest others.",
+        notes=["the sport was ignored: TrickBook does not know it"] if unknown else None,
+    )
+
+
+def _rest(arguments: SearchSpots, sport: str | None) -> dict[str, Any]:
+    """The conditions that no index serves; they run over the approved spots, of the state where one is given."""
+    conditions: list[dict[str, Any]] = []
+    if arguments.query:
+        words = [{"$or": [{field: contains(word)} for field in _WORDS_IN]} for word in telling(arguments.query)]
+        by_words = [{"$and": words[:_MOST_WORDS]}] if words else []
+        conditions.append({"$or": [{"name": contains(arguments.query)}, *by_words]})
+    if arguments.city:
+        conditions.append({"city": contains(arguments.city)})
+    if sport is not None:
+        conditions.append({"sportTypes": {"$in": spellings(sport)}})
+    return {"$and": conditions} if conditions else {}
+
+
+def _cards(result: SpotsTold) -> list[Card]:
+    """A card each, without stars for a spot that has none."""
+    return spot_cards([spot.model_copy(update={"rating": spot.rating or None}) for spot in result.results])
+
+
+TOOLS: Final[tuple[AnyTool, ...]] = (
+    Tool(
+        name="search_spots",
+        description=(
+            "Find skate parks, street spots, resorts and surf breaks in TrickBook by name, state (as written there, "
+            "such as California), city and sport; the best rated first. For a place on the map use spots_near_me."
+        ),
+        arguments=SearchSpots,
+        result=SpotsTold,
+        handler=search_spots,
+        cards=_cards,
+    ),
+)
