@@ -9,6 +9,7 @@ from pydantic import Field
 from brain.cards import spot_card
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
+from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import same_id
 from brain.knowledge.domain.links import spot_path
@@ -43,7 +44,7 @@ class SpotFound(Result):
     description: str | None = None
     only_yours: bool | None = None
     """True when nobody but the rider sees it."""
-    url: str | None = None
+    web_url: str | None = None
     image_url: str | None = Field(default=None, exclude=True)  # for the card; a model has no use for it
 
 
@@ -63,14 +64,9 @@ def spot_facts(row: Row, origin: str, longest: int = LONGEST_DESCRIPTION) -> dic
         "review_count": count(row.get("reviewCount")),
         "description": cut(fields.line("description"), longest),
         "only_yours": None if spot_is_public(row) else True,
-        "url": f"{origin}{path}" if path else None,
+        "web_url": f"{origin}{path}" if path else None,
         "image_url": image if isinstance(image, str) else None,
     }
-
-
-def cut(text: str, longest: int) -> str | None:
-    """The text, shortened to so many characters where it is longer; None when there is none."""
-    return (text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…") or None
 
 
 def spot_cards(spots: Sequence[SpotFound]) -> list[Card]:

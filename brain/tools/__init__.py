@@ -8,14 +8,20 @@ from typing import Final
 from brain.registry import AnyTool
 from brain.tools import (
     events,
+    feed,
     knowledge,
+    learning_path,
     nearby,
     profile,
+    progress,
+    recommend,
     saved_spots,
     spot_details,
     spots,
+    trick_links,
     trickipedia,
     tricklists,
+    videos,
 )
 
 ALL_TOOLS: Final[tuple[AnyTool, ...]] = (
@@ -27,5 +33,11 @@ ALL_TOOLS: Final[tuple[AnyTool, ...]] = (
     *saved_spots.TOOLS,
     *nearby.TOOLS,
     *spot_details.TOOLS,
+    *videos.TOOLS,
+    *trick_links.TOOLS,
+    *feed.TOOLS,
+    *progress.TOOLS,
+    *recommend.TOOLS,
+    *learning_path.TOOLS,
     *events.TOOLS,
 )

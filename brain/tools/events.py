@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, model_validator
 
 from brain.knowledge.connect import Row
+from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.geo import Point, box_filter, boxes_around, distance_km, point_of
 from brain.knowledge.domain.links import event_path
@@ -16,8 +17,8 @@ from brain.knowledge.domain.names import contains
 from brain.knowledge.domain.visibility import event_is_upcoming
 from brain.knowledge.sports import known_sport, spellings
 from brain.registry import AnyTool
-from brain.spots import cut
 from brain.tool import Arguments, Result, Tool, ToolContext, Words
+from brain.tricks import web_address
 
 DEFAULT_KM: Final = 100.0
 MOST_KM: Final = 2_000.0
@@ -28,7 +29,7 @@ _FIELDS: Final = dict.fromkeys(
     [
         *("title", "name", "slug", "sports", "sportTypes", "startAt", "startDate", "endAt", "timezone", "timeTba"),
         *("status", "venue", "city", "region", "country", "eventKinds", "eventType", "level", "description"),
-        "participation.registrationStatus",
+        *("participation.registrationStatus", "participation.registrationUrl"),
     ],
     1,
 )
@@ -69,8 +70,9 @@ class EventFound(Result):
     kinds: list[str]
     level: list[str]
     registration: str | None = None
+    registration_url: str | None = None
     description: str | None = None
-    url: str | None = None
+    web_url: str | None = None
 
 
 class EventsFound(Result):
@@ -139,7 +141,7 @@ async def _rows(context: ToolContext, now: datetime, wanted: Mapping[str, Any]) 
 
 def _told(row: Row, origin: str, centre: Point | None) -> EventFound:
     fields = Fields(row)
-    venue, path = fields.child("venue"), event_path(fields)
+    venue, participation, path = fields.child("venue"), fields.child("participation"), event_path(fields)
     start, end = fields.date("startAt", "startDate"), fields.date("endAt")
     place = point_of(venue.raw("lat"), venue.raw("lng"))
     return EventFound(
@@ -156,9 +158,10 @@ def _told(row: Row, origin: str, centre: Point | None) -> EventFound:
         distance_km=round(distance_km(centre, place), 2) if centre and place else None,
         kinds=fields.lines("eventKinds", "eventType")[:10],
         level=fields.lines("level")[:10],
-        registration=fields.child("participation").label("registrationStatus"),
+        registration=participation.label("registrationStatus"),
+        registration_url=web_address(participation.raw("registrationUrl")),
         description=cut(fields.line("description"), 180),
-        url=f"{origin}{path}" if path else None,
+        web_url=f"{origin}{path}" if path else None,
     )
 
 
@@ -196,5 +199,6 @@ TOOLS: Final[tuple[AnyTool, ...]] = (
         arguments=FindEvents,
         result=EventsFound,
         handler=find_events,
+        links=lambda found: [event.registration_url for event in found.results if event.registration_url],
     ),
 )

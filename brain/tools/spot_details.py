@@ -6,12 +6,13 @@ from typing import Final
 from pydantic import Field
 
 from brain.knowledge.connect import Row
+from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import both_forms
 from brain.knowledge.domain.numbers import count, number, year
 from brain.knowledge.domain.visibility import ACTIVE
 from brain.registry import AnyTool
-from brain.spots import SpotFound, cut, spot_cards, spot_facts, visible_spot
+from brain.spots import SpotFound, spot_cards, spot_facts, visible_spot
 from brain.tool import Arguments, Id, Result, Tool, ToolContext
 
 LONGEST_DESCRIPTION: Final = 600  # characters

@@ -29,7 +29,7 @@ async def test_the_soonest_first_and_nothing_that_is_over(world: ToolWorld) -> N
 
 
 async def test_an_event_with_all_its_facts(world: ToolWorld) -> None:
-    """Its own time zone, the place, our link; no address of a stranger's page."""
+    """Its own time zone, the place, our link, and where to sign up."""
     (hit,) = (await world.call("find_events", sport="bmx", place="berlin")).data["results"]
     assert hit == {
         "id": event(2),
@@ -45,8 +45,9 @@ async def test_an_event_with_all_its_facts(world: ToolWorld) -> None:
         "kinds": ["contest"],
         "level": ["pro", "open"],
         "registration": "open",
+        "registrationUrl": "https://events.example.org/hangar-neun-whip-night-2027/register",
         "description": hit["description"],
-        "url": f"{ORIGIN}/events/hangar-neun-whip-night-2027",
+        "webUrl": f"{ORIGIN}/events/hangar-neun-whip-night-2027",
     }
 
 

@@ -32,7 +32,7 @@ async def test_near_a_town(world: ToolWorld) -> None:
         "rating": 4.7,
         "reviewCount": 3,
         "distanceKm": 1.36,
-        "url": f"{ORIGIN}/spots/washington/cedar-flats-skate-plaza?id={spot(3)}",
+        "webUrl": f"{ORIGIN}/spots/washington/cedar-flats-skate-plaza?id={spot(3)}",
     }
     assert [(card.type, card.data["_id"], card.data["rating"]) for card in found.cards] == [("spot_card", spot(3), 4.7)]
     assert found.cards[0].data["imageUrl"] == "https://images.example.com/spots/3.jpg"

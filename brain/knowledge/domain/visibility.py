@@ -12,6 +12,8 @@ from brain.knowledge.domain.fields import Fields, is_word
 
 APPROVED_SPOTS: Final[Mapping[str, object]] = {"approvalStatus": "approved"}
 PUBLISHED_FILMS: Final[Mapping[str, object]] = {"isPublished": True, "type": "film"}
+PUBLISHED_LIBRARY: Final[Mapping[str, object]] = {"status": "published"}
+"""Rows of the older `media_library`."""
 PUBLISHED_RIDERS: Final[Mapping[str, object]] = {"reviewStatus": "published"}
 ACTIVE: Final[Mapping[str, object]] = {"status": "active"}
 """Spot reviews and comments; the others are deleted."""

@@ -1,0 +1,186 @@
+"""Videos for a trick: the catalogue's tutorials, and TrickBook's own films and lessons that speak of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import Field
+
+from brain.cards import video_card
+from brain.knowledge.connect import Row
+from brain.knowledge.domain.clean import cut, one_line
+from brain.knowledge.domain.fields import Fields
+from brain.knowledge.domain.links import film_path
+from brain.knowledge.domain.names import name_key
+from brain.knowledge.domain.numbers import year
+from brain.knowledge.domain.visibility import PUBLISHED_FILMS, PUBLISHED_LIBRARY
+from brain.knowledge.sports import known_sport
+from brain.named_tricks import named_tricks
+from brain.registry import AnyTool
+from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
+from brain.tricks import Tutorial, trick_name, tutorials
+
+MOST_VIDEOS: Final = 10
+MOST_TUTORIALS: Final = 4
+MOST_RIDERS: Final = 6
+LONGEST_DESCRIPTION: Final = 180  # characters
+_SHORTEST_ALIAS: Final = 4  # characters; "hop" and "180" stand in every other text
+_MOST_NAMES: Final = 12
+_FILM_FIELDS: Final = dict.fromkeys(
+    [
+        *("slug", "type", "title", "description", "producedBy", "riders", "releaseYear", "sportTypes"),
+        *("thumbnails.poster", "thumbnailUrl"),
+    ],
+    1,
+)
+"""What is read of a video: never where it is hosted (`bunnyVideoId`, `hlsUrl`, `driveFileId`)."""
+
+
+class FindVideos(Arguments):
+    """Of which trick."""
+
+    trick: Words = Field(description="the trick's name")
+    sport: Words | None = None
+    limit: int | None = Field(default=None, ge=1, le=MOST_VIDEOS, description="5 when left out, at most 10")
+
+
+class VideoFound(Result):
+    """A video in TrickBook; `kind` is film, tutorial, documentary and the like."""
+
+    id: str
+    kind: str
+    title: str
+    produced_by: str | None = None
+    riders: list[str]
+    release_year: int | None = None
+    sport_types: list[str]
+    description: str | None = None
+    web_url: str | None = None
+    thumbnail_url: str | None = Field(default=None, exclude=True)  # for the card; a model has no use for it
+
+
+class VideosFound(Result):
+    """`tutorials` are on other sites, picked by the editors; `results` are TrickBook's own, lessons before films."""
+
+    trick: str
+    tutorials: list[Tutorial]
+    results: list[VideoFound]
+    total: int
+    message: str | None = None
+
+
+async def find_videos(context: ToolContext, arguments: FindVideos) -> VideosFound:
+    """What can be watched for a trick; of one that is not in the catalogue, what speaks of it by that name."""
+    asked = known_sport(arguments.sport)
+    tricks = await named_tricks(context, arguments.trick, asked)
+    taught = [tutorial for row in tricks for tutorial in tutorials(Fields(row))][:MOST_TUTORIALS]
+    says, sports = _says(arguments.trick, tricks), _sports(asked, tricks)
+    videos = [
+        *(_told(row, "library", context.origin) for row in await _library(context, says, sports)),
+        *(_told(row, "film", context.origin) for row in await _films(context, says, sports)),
+    ]
+    names = {trick_name(Fields(row)) for row in tricks}
+    results = sorted(videos, key=lambda video: video.kind != "tutorial")[: arguments.limit or 5]
+    return VideosFound(
+        trick=names.pop() if len(names) == 1 else arguments.trick,
+        tutorials=taught,
+        results=results,
+        total=len(results),
+        message=None if taught or results else "TrickBook has no video of it; say so if you suggest one",
+    )
+
+
+def _says(trick: str, rows: Sequence[Row]) -> Mapping[str, Any]:
+    """The condition that a video's title, description or tags name the trick, as whole words."""
+    names = [trick]
+    for row in rows:
+        fields = Fields(row)
+        names += [trick_name(fields), *(alias for alias in fields.lines("aliases") if len(alias) >= _SHORTEST_ALIAS)]
+    keys = {name_key(name): one_line(name) for name in names}
+    words = [re.escape(name).replace(r"\ ", r"[\s-]+") for name in list(keys.values())[:_MOST_NAMES]]
+    condition = {"$regex": rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", "$options": "i"}
+    return {"$or": [{field: condition} for field in ("title", "description", "tags")]}
+
+
+def _sports(asked: str | None, rows: Sequence[Row]) -> list[str]:
+    """The sports to look among: the one asked for, else the trick's own when it is a trick of one sport; else any.
+
+    Films know no longboarding: those are filed under skateboarding.
+    """
+    own = {Fields(row).sport("category", "sportTypes") for row in rows}
+    sport = asked or (own.pop() if len(own) == 1 else None)
+    if sport == "longboarding":
+        return ["skateboarding", sport]
+    return [sport] if sport else []
+
+
+async def _films(context: ToolContext, says: Mapping[str, Any], sports: Sequence[str]) -> list[Row]:
+    """Published films, the newest first, then by title."""
+    return await _found(context, "couch_videos", PUBLISHED_FILMS, says, sports)
+
+
+async def _library(context: ToolContext, says: Mapping[str, Any], sports: Sequence[str]) -> list[Row]:
+    """Published lessons and films of the older library, likewise."""
+    return await _found(context, "media_library", PUBLISHED_LIBRARY, says, sports)
+
+
+async def _found(
+    context: ToolContext, collection: str, public: Mapping[str, Any], says: Mapping[str, Any], sports: Sequence[str]
+) -> list[Row]:
+    pipeline: list[Mapping[str, Any]] = [
+        {"$match": public},
+        {"$match": {**says, "sportTypes": {"$in": list(sports)}} if sports else says},
+        {"$sort": {"releaseYear": -1, "title": 1, "_id": 1}},
+        {"$limit": MOST_VIDEOS},
+        {"$project": _FILM_FIELDS},
+    ]
+    cursor = await context.database[collection].aggregate(pipeline, session=context.session)
+    return await cursor.to_list()
+
+
+def _told(row: Row, kind: str, origin: str) -> VideoFound:
+    fields = Fields(row)
+    path = film_path(fields) if kind == "film" else None
+    image = fields.child("thumbnails").raw("poster") or row.get("thumbnailUrl")
+    return VideoFound(
+        id=str(row["_id"]),
+        kind="film" if kind == "film" else (fields.label("type") or kind).lower(),
+        title=cut(fields.line("title"), 150) or "A video",
+        produced_by=fields.label("producedBy"),
+        riders=[rider[:100] for rider in fields.lines("riders")[:MOST_RIDERS]],
+        release_year=year(row.get("releaseYear")),
+        sport_types=fields.sports("sportTypes")[:10],
+        description=cut(fields.line("description"), LONGEST_DESCRIPTION),
+        web_url=f"{origin}{path}" if path else None,
+        thumbnail_url=image if isinstance(image, str) else None,
+    )
+
+
+def _cards(found: VideosFound) -> list[Card]:
+    """Cards of the films: the app opens these by id, not what the older library holds."""
+    cards = [
+        video_card(
+            video.id,
+            video.title,
+            thumbnail_url=video.thumbnail_url,
+            produced_by=video.produced_by,
+            release_year=video.release_year,
+            sport_types=video.sport_types,
+        )
+        for video in found.results
+        if video.web_url
+    ]
+    return [card for card in cards if card is not None]
+
+
+TOOLS: Final[tuple[AnyTool, ...]] = (
+    Tool(
+        name="find_videos",
+        description="Videos for a trick: tutorials that the editors picked, and TrickBook's lessons and films with it.",
+        arguments=FindVideos,
+        result=VideosFound,
+        handler=find_videos,
+        cards=_cards,
+        links=lambda found: [tutorial.url for tutorial in found.tutorials],
+    ),
+)
