@@ -13,7 +13,7 @@ from typing import Final
 
 from brain.knowledge.connect import Target, masked
 from brain.knowledge.embedding import EmbeddingClient
-from brain.knowledge.embedding.choose import embedding_client
+from brain.knowledge.embedding.choose import forbids, is_local, model_of
 from brain.knowledge.pin import Pin
 from brain.knowledge.settings import load
 from brain.knowledge.tokens import counter_for, model_named
@@ -22,11 +22,10 @@ from worker.audit.verify import Auditor
 from worker.clock import Clock, SystemClock
 from worker.config import PREFIX, WorkerSettings
 from worker.embedded import EmbeddedServer
-from worker.embedding.batcher import LOCAL_LIMITS, BatchingEmbedder
-from worker.embedding.gate import Gate
-from worker.embedding.lanes import Limits
+from worker.embedding.embedders import Embedders
 from worker.embedding.spend import Purse
-from worker.errors import ConfigurationFault, Retryable
+from worker.errors import ConfigurationFault, PinMismatch, Retryable
+from worker.generations import Generations
 from worker.model import Leadership, Scan
 from worker.mongo.budget import MongoBudget
 from worker.mongo.change_stream import MongoChangeStream
@@ -38,7 +37,7 @@ from worker.mongo.driver import Database, connected
 from worker.mongo.indexes import ensure_indexes
 from worker.mongo.knowledge import MongoKnowledge
 from worker.mongo.lease import MongoLease
-from worker.mongo.pins import pinned
+from worker.mongo.pins import MongoPins, ensure_pinned
 from worker.mongo.requests import MongoRequests
 from worker.mongo.topology import check_server
 from worker.observe.health import HealthBoard
@@ -49,6 +48,7 @@ from worker.pipeline.diff import Target as ChunkTarget
 from worker.pipeline.duties import Papers
 from worker.pipeline.leader import Leader, Terms, World
 from worker.pipeline.shape import Shaper
+from worker.ports import KnowledgeStore
 from worker.sources.registry import SOURCES
 
 COMMAND_PATIENCE: Final = 30.0
@@ -73,12 +73,10 @@ class App:
     database: Database
     server: EmbeddedServer | None
     shown_uri: str
-    pin: Pin
+    generations: Generations
     world: World
     terms: Terms
-    client: EmbeddingClient
-    embedder: BatchingEmbedder
-    gate: Gate
+    embedders: Embedders
     lease: MongoLease
     requests: MongoRequests
     around: Around
@@ -89,25 +87,41 @@ class App:
         return self.around.clock
 
     @property
+    def pin(self) -> Pin:
+        """The active pin."""
+        return self.generations.active
+
+    @property
+    def client(self) -> EmbeddingClient:
+        """The client of the active pin's model."""
+        return self.embedders.client(self.pin)
+
+    @property
     def embedded_texts(self) -> int:
         """How many texts this process had embedded so far."""
-        return self.embedder.texts_embedded
+        return self.embedders.texts_embedded
 
     def leader(self, leadership: Leadership, watch: Callable[[Scan], None] = lambda _scan: None) -> Leader:
         """The leader under a lease that was taken; money is spent under that lease from now on."""
-        if self.gate.purse is not None:
-            self.gate.purse.led_by(leadership)
+        self.embedders.led_by(leadership)
         return Leader(self.world, self.terms, leadership, self.around, watch)
 
-    def comparer(self) -> Comparer:
-        """What compares the documents of this database with what is stored of them."""
-        world, terms = self.world, self.terms
-        shaper = Shaper(world.documents, terms.sources, terms.target.tokens, self.clock, terms.offload)
-        return Comparer(world.documents, world.papers.store, shaper, terms.target)
+    def comparer(self, pin: Pin | None = None) -> Comparer:
+        """What compares the documents of this database with what is stored of them in a generation (the active one)."""
+        world, terms, target = self.world, self.terms, self._target(pin)
+        shaper = Shaper(world.documents, terms.sources, target.tokens, self.clock, terms.offload)
+        return Comparer(world.documents, self.store(pin), shaper, target)
 
-    def auditor(self) -> Auditor:
-        """The auditor of this database."""
-        return Auditor(self.comparer(), self.world.papers.store, self.terms.target)
+    def auditor(self, pin: Pin | None = None) -> Auditor:
+        """The auditor of a generation of this database (the active one)."""
+        return Auditor(self.comparer(pin), self.store(pin), self._target(pin))
+
+    def store(self, pin: Pin | None = None) -> KnowledgeStore:
+        """What is stored, seen from one generation alone (None: all, from the active one)."""
+        return self.world.papers.store if pin is None else MongoKnowledge(self.database, pin, self.clock)
+
+    def _target(self, pin: Pin | None) -> ChunkTarget:
+        return self.terms.target if pin is None else target_of(self.settings, pin)
 
     def chosen(self, sources: Sequence[str]) -> list[str]:
         """These sources, all that are watched for none; raises ConfigurationFault for one that is not watched."""
@@ -126,8 +140,9 @@ class App:
 
         Raises ConfigurationFault when it cannot be loaded.
         """
-        if self.settings.embedding_provider == "local":
-            await self.client.embed(["warm up"])
+        for pin in self.generations.live:
+            if is_local(pin.model):
+                await self.embedders.client(pin).embed(["warm up"])
 
     async def release(self, leadership: Leadership) -> None:
         """Give the lease back, if the database answers: else it runs out by itself."""
@@ -174,35 +189,39 @@ async def compose(connection: Connection, around: Around) -> App:
     """As `composed`, for who closes it with `close`."""
     settings, database = connection.settings, connection.database
     await check_server(database)
-    model = model_named(settings.embedding_model, settings.embedding_dimensions)
-    pin = await pinned(database, model)
-    await ensure_indexes(database, pin)
-    client = embedding_client(settings)
-    tokens = counter_for(model)
-    sources = {name: SOURCES[name] for name in settings.sources}
-    target = ChunkTarget(pin, tokens, {name: source.chunker_version for name, source in sources.items()})
-    limits = _limits(settings)
-    gate = Gate(limits, around, settings.price, await _purse(settings, database, around))
-    embedder = BatchingEmbedder(client, tokens, limits, around, gate)
+    await ensure_pinned(database, model_of(settings))
+    embedders = Embedders(settings, around, await _purse(settings, database, around))
+    pins = MongoPins(database, embedders.admit)
+    generations = await pins.load()
+    check_pins(settings, generations.live)
+    for pin in generations.live:
+        await ensure_indexes(database, pin)
+    active, beside = generations.active, generations.live[1:]
     lease, requests = MongoLease(database, around.clock), MongoRequests(database, around.clock)
     papers = Papers(
-        store=MongoKnowledge(database, pin, around.clock),
+        store=MongoKnowledge(database, active, around.clock, beside),
         checkpoints=MongoCheckpoints(database),
         letters=MongoDeadLetters(database),
         lease=lease,
         requests=requests,
+        pins=pins,
+    )
+    world = World(
+        MongoChangeStream(database, settings.sources),
+        MongoDocuments(database),
+        papers,
+        embedders.embedder(active),
+        {pin: embedders.embedder(pin) for pin in beside},
     )
     return App(
         settings=settings,
         database=database,
         server=connection.server,
         shown_uri=masked(connection.uri),
-        pin=pin,
-        world=World(MongoChangeStream(database, settings.sources), MongoDocuments(database), papers, embedder),
-        terms=_terms(settings, target),
-        client=client,
-        embedder=embedder,
-        gate=gate,
+        generations=generations,
+        world=world,
+        terms=_terms(settings, generations),
+        embedders=embedders,
         lease=lease,
         requests=requests,
         around=around,
@@ -211,8 +230,7 @@ async def compose(connection: Connection, around: Around) -> App:
 
 async def close(app: App) -> None:
     """Give back what `compose` opened."""
-    await app.embedder.close()
-    await app.client.close()
+    await app.embedders.close()
 
 
 @asynccontextmanager
@@ -245,16 +263,24 @@ def _uri(settings: WorkerSettings) -> str:
     return settings.atlas_uri.get_secret_value()
 
 
-def _limits(settings: WorkerSettings) -> Limits:
-    if settings.embedding_provider == "local":
-        return LOCAL_LIMITS
-    return Limits(
-        texts=settings.batch_texts,
-        tokens=settings.batch_tokens,
-        concurrency=settings.concurrency,
-        requests_per_minute=settings.requests_per_minute,
-        tokens_per_minute=settings.tokens_per_minute,
-    )
+def check_pins(settings: WorkerSettings, live: Sequence[Pin]) -> None:
+    """Raise PinMismatch when the settings name a model that none of these generations has.
+
+    Either model may be named while two live, so that a switch needs no restart in the same moment.
+    """
+    if all(forbids(settings, pin) for pin in live):
+        message = (
+            f"the chunks are pinned to {live[0].model} ({live[0].dimensions}) and the settings name "
+            f"{settings.embedding_model} ({settings.embedding_dimensions}): unset EMBEDDING_PROVIDER, EMBEDDING_MODEL "
+            "and EMBEDDING_DIMENSIONS to follow the pin, or build the other model beside it (`pin build`)"
+        )
+        raise PinMismatch(message)
+
+
+def target_of(settings: WorkerSettings, pin: Pin) -> ChunkTarget:
+    """What chunks of a generation are made for."""
+    tokens = counter_for(model_named(pin.model, pin.dimensions))
+    return ChunkTarget(pin, tokens, {name: SOURCES[name].chunker_version for name in settings.sources})
 
 
 async def _purse(settings: WorkerSettings, database: Database, around: Around) -> Purse | None:
@@ -266,10 +292,12 @@ async def _purse(settings: WorkerSettings, database: Database, around: Around) -
     return purse
 
 
-def _terms(settings: WorkerSettings, target: ChunkTarget) -> Terms:
+def _terms(settings: WorkerSettings, generations: Generations) -> Terms:
+    target, *beside = (target_of(settings, pin) for pin in generations.live)
     return Terms(
         sources={name: SOURCES[name] for name in settings.sources},
         target=target,
+        beside=tuple(beside),
         offload=asyncio.to_thread,
         window=settings.coalesce_ms / 1000,
         # A little less than the process has, so that the last checkpoint still fits.

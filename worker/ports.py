@@ -11,13 +11,16 @@ from typing import Literal, Protocol
 from bson import Timestamp
 
 from brain.knowledge.chunk import Vector
+from brain.knowledge.pin import Pin
 from worker.errors import Poison
+from worker.generations import Act, Generations
 from worker.model import (
     AuditedChunk,
     Checkpoint,
     DeadLetter,
     DocKey,
     DocState,
+    IndexState,
     Leadership,
     Outcome,
     Position,
@@ -73,14 +76,17 @@ class Documents(Protocol):
 
 
 class KnowledgeStore(Protocol):
-    """What is stored of each document: its ledger row and its chunks under the active pin, changed together."""
+    """What is stored of each document: its ledger row and its chunks in every live generation, changed together."""
 
     async def states(self, keys: Sequence[DocKey]) -> Mapping[DocKey, DocState]:
         """The stored state of each key, `seen_as` included; a key with nothing stored has an empty state."""
         ...
 
-    async def vectors(self, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
-        """Vectors that are stored for these texts under the active pin, in any document, now or a few versions ago."""
+    async def vectors(self, text_hashes: Sequence[str], pin: Pin | None = None) -> Mapping[str, Vector]:
+        """Vectors that are stored for these texts by this pin's model (None: the active one's), in any document.
+
+        Now or a few versions ago, and in any generation of that model and width.
+        """
         ...
 
     async def publish(self, publications: Sequence[Publication], leadership: Leadership) -> Sequence[Outcome]:
@@ -124,8 +130,11 @@ class KnowledgeStore(Protocol):
         """Remove the chunk rows of a source that no living ledger row owns; how many there were. Raises FencedOff."""
         ...
 
-    async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
-        """Remove chunk rows that no document owns, or that are damaged; how many there were. Raises FencedOff."""
+    async def discard(self, chunk_ids: Sequence[object], leadership: Leadership, pin: Pin | None = None) -> int:
+        """Remove chunk rows of a generation (None: the active one) that no document owns, or that are damaged.
+
+        How many there were. Raises FencedOff.
+        """
         ...
 
 
@@ -223,6 +232,33 @@ class SpendBook(Protocol):
 
     async def settle(self, reservation: Reservation, usd: float, leadership: Leadership) -> None:
         """The reservation was really so many dollars. One that is not open is left as it is."""
+        ...
+
+
+class Pins(Protocol):
+    """The generations of chunks: one row, changed under the lease, each change one write."""
+
+    async def load(self) -> Generations:
+        """Those that live now; raises ConfigurationFault for a row that is no pin."""
+        ...
+
+    async def change(self, act: Act, pin: Pin, leadership: Leadership) -> Generations:
+        """Do it, and return what lives then; the same again when it was done before.
+
+        Raises PinRefused when it may not be done as things stand, and FencedOff.
+        """
+        ...
+
+    async def clear(self, leadership: Leadership) -> Sequence[str]:
+        """Remove the collections that are `leaving`; which. Only when nobody writes into them any more."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """The index that a server with vector search needs of a generation."""
+
+    async def status(self, pin: Pin) -> IndexState:
+        """How it stands; `ready` with no index where the server has none and the exact engine serves."""
         ...
 
 

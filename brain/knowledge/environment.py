@@ -61,7 +61,14 @@ def load(model_class: type[S], environ: Mapping[str, str], prefix: str, *, embed
     every = [*unknown, *broken.values(), *(m.sentence for m in crossed if not broken.keys() & set(m.names))]
     if every or settings is None:
         raise ConfigurationFault(every)
+    _unset(settings, found.keys() - texts.keys())
     return settings
+
+
+def _unset(settings: Settings, assumed: Iterable[str]) -> None:
+    """Count what `adapt` put there as unset: `model_fields_set` says what a person named."""
+    fields = {str(info.validation_alias): name for name, info in type(settings).model_fields.items()}
+    settings.model_fields_set.difference_update(fields[name] for name in assumed)
 
 
 def variables(model_class: type[Settings]) -> tuple[str, ...]:

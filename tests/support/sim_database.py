@@ -5,6 +5,7 @@ Plain state, changed at once and never failing; `sim_ports` puts waits and fault
 
 import asyncio
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +14,7 @@ from bson import Timestamp
 from brain.knowledge.chunk import Vector
 from brain.knowledge.pin import Pin
 from worker.errors import FencedOff, HistoryLost
+from worker.generations import Generations
 from worker.model import (
     Checkpoint,
     ChunkDraft,
@@ -45,6 +47,9 @@ class Row:
     vector: Vector
 
 
+Chunks = defaultdict[DocKey, dict[str, Row]]
+
+
 @dataclass(slots=True)
 class Database:
     """One database. `checkpointing` is told of every stored position, for the oracle's running checks."""
@@ -58,7 +63,9 @@ class Database:
     trimmed: int = 0
     """How many of the oldest events the history has forgotten."""
     ledger: dict[DocKey, LedgerRow] = field(default_factory=dict[DocKey, LedgerRow])
-    chunks: dict[DocKey, dict[str, Row]] = field(default_factory=dict[DocKey, dict[str, Row]])
+    generations: Generations = field(init=False)
+    stored: dict[Pin, Chunks] = field(default_factory=dict[Pin, Chunks])
+    """The chunks of each generation that lives, and of none that was dropped and removed."""
     letters: dict[DocKey, DeadLetter] = field(default_factory=dict[DocKey, DeadLetter])
     checkpoint: Checkpoint | None = None
     scans: dict[str, Scan] = field(default_factory=dict[str, Scan])
@@ -68,6 +75,18 @@ class Database:
     checkpointing: Callable[[Checkpoint], None] = lambda _checkpoint: None
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     _last: Timestamp = field(default_factory=lambda: Timestamp(1, 0))
+
+    def __post_init__(self) -> None:
+        self.generations = Generations(self.pin)
+
+    @property
+    def chunks(self) -> Chunks:
+        """The chunks that are searched."""
+        return self.of(self.generations.active)
+
+    def of(self, pin: Pin) -> Chunks:
+        """The chunks of one generation."""
+        return self.stored.setdefault(pin, defaultdict(dict))
 
     # --- time and sources
 
@@ -118,10 +137,13 @@ class Database:
 
     def state(self, key: DocKey) -> DocState:
         """Everything that is stored of one document."""
-        chunks = tuple(row.stored for row in self.chunks.get(key, {}).values())
+        active, *others = (
+            tuple(row.stored for row in self.of(pin).get(key, {}).values()) for pin in self.generations.live
+        )
         rows = self.ledger.values()
         seen = {face for row in rows for ref, face in zip(row.refs, row.seen, strict=True) if ref == str(key)}
-        return DocState(self.ledger.get(key), chunks, self.letters.get(key), frozenset(seen))
+        beside = dict(zip(self.generations.live[1:], others, strict=True))
+        return DocState(self.ledger.get(key), active, self.letters.get(key), frozenset(seen), beside)
 
     def publish(self, publication: Publication) -> Outcome:
         """Store one publication, as `KnowledgeStore.publish` describes."""
@@ -130,13 +152,9 @@ class Database:
         old = self.ledger.get(delta.key)
         if old is not None and old.version > delta.version:
             return "superseded"
-        rows = self.chunks.setdefault(delta.key, {})
-        for draft in delta.write:
-            rows[draft.id] = Row(self._stored(draft), draft, publication.vectors[draft.text_hash])
-        for draft in delta.rewrite:
-            rows[draft.id] = Row(self._stored(draft), draft, rows[draft.id].vector)
-        for id_ in delta.remove:
-            rows.pop(id_, None)  # a transaction whose answer was lost runs again
+        self._put_chunks(self.generations.active, publication)
+        for pin, other in publication.beside.items():
+            self._put_chunks(pin, other)
         if delta.clears_dead_letter:
             self.letters.pop(delta.key, None)
         if delta.ledger is not None:
@@ -144,6 +162,15 @@ class Database:
         if delta.refresh_neighbours:
             self._owe(delta.key, delta.version)
         return "deleted" if delta.ledger is not None and delta.ledger.deleted else "applied"
+
+    def _put_chunks(self, pin: Pin, publication: Publication) -> None:
+        delta, rows = publication.delta, self.of(pin)[publication.delta.key]
+        for draft in delta.write:
+            rows[draft.id] = Row(_stored(draft, pin), draft, publication.vectors[draft.text_hash])
+        for draft in delta.rewrite:
+            rows[draft.id] = Row(_stored(draft, pin), draft, rows[draft.id].vector)
+        for id_ in delta.remove:
+            rows.pop(id_, None)  # a transaction whose answer was lost runs again
 
     def _put_row(self, row: LedgerRow, old: LedgerRow | None) -> None:
         owed = old.stale_since if old is not None else None
@@ -162,11 +189,12 @@ class Database:
                 since = max(version, other.stale_since or version)
                 self.ledger[other.key] = replace(other, stale_since=since)
 
-    def _stored(self, draft: ChunkDraft) -> StoredChunk:
-        return StoredChunk(draft.id, draft.text_hash, draft.content_hash, self.pin.model, self.pin.dimensions)
-
     def bury(self, letter: DeadLetter) -> None:
         """Store a dead letter; the debt is forgotten."""
         self.letters[letter.key] = letter
         if (row := self.ledger.get(letter.key)) is not None:
             self.ledger[letter.key] = replace(row, stale_since=None)
+
+
+def _stored(draft: ChunkDraft, pin: Pin) -> StoredChunk:
+    return StoredChunk(draft.id, draft.text_hash, draft.content_hash, pin.model, pin.dimensions)

@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from bson import Timestamp
 
 from brain.knowledge.chunk import Vector
+from brain.knowledge.pin import Pin
 from tests.support.sim_database import Database
 from tests.support.sim_weather import Weather
 from worker.errors import Unreachable
+from worker.generations import Act, Generations, changed
 from worker.model import (
     AuditedChunk,
     Checkpoint,
@@ -115,11 +118,12 @@ class SimStore(_Port):
         """As of one moment."""
         return await self._weather.read(lambda: {key: self._db.state(key) for key in keys})
 
-    async def vectors(self, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
+    async def vectors(self, text_hashes: Sequence[str], pin: Pin | None = None) -> Mapping[str, Vector]:
         """Of any document."""
 
         def answer() -> Mapping[str, Vector]:
-            rows = (row for rows in self._db.chunks.values() for row in rows.values())
+            chunks = self._db.chunks if pin is None else self._db.of(pin)
+            rows = (row for rows in chunks.values() for row in rows.values())
             return {row.stored.text_hash: row.vector for row in rows if row.stored.text_hash in text_hashes}
 
         return await self._weather.read(answer)
@@ -181,7 +185,7 @@ class SimStore(_Port):
 
         return await self._weather.write(effect)
 
-    async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
+    async def discard(self, chunk_ids: Sequence[object], leadership: Leadership, pin: Pin | None = None) -> int:
         """Not simulated."""
         raise NotImplementedError
 
@@ -258,6 +262,37 @@ class SimLease(_Port):
     async def release(self, leadership: Leadership) -> None:
         """Fenced."""
         await self._weather.write(lambda: self._db.fence(leadership))
+
+
+class SimPins(_Port):
+    """Implements Pins."""
+
+    async def load(self) -> Generations:
+        """As they are."""
+        return await self._weather.read(lambda: self._db.generations)
+
+    async def change(self, act: Act, pin: Pin, leadership: Leadership) -> Generations:
+        """Fenced."""
+
+        def effect() -> Generations:
+            self._db.fence(leadership)
+            self._db.generations = changed(self._db.generations, act, pin)
+            return self._db.generations
+
+        return await self._weather.write(effect)
+
+    async def clear(self, leadership: Leadership) -> Sequence[str]:
+        """Fenced."""
+
+        def effect() -> Sequence[str]:
+            self._db.fence(leadership)
+            leaving = self._db.generations.leaving
+            for pin in [pin for pin in self._db.stored if pin.collection in leaving]:
+                del self._db.stored[pin]
+            self._db.generations = replace(self._db.generations, leaving=())
+            return leaving
+
+        return await self._weather.write(effect)
 
 
 class SimRequests(_Port):

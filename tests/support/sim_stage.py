@@ -11,6 +11,7 @@ from tests.support.sim_ports import (
     SimDeadLetters,
     SimDocuments,
     SimLease,
+    SimPins,
     SimRequests,
     SimStore,
     SimStream,
@@ -75,6 +76,7 @@ class Stage:
             SimDeadLetters(self.db, self.weather),
             SimLease(self.db, self.weather),
             SimRequests(self.db, self.weather),
+            SimPins(self.db, self.weather),
         )
         self.embedder = BatchingEmbedder(self.client, WordCounter(), Limits(), self.around)
         self.world = World(SimStream(self.db, self.weather), self.documents, self.papers, self.embedder)

@@ -17,6 +17,7 @@ from tests.support.sim_ports import (
     SimDeadLetters,
     SimDocuments,
     SimLease,
+    SimPins,
     SimRequests,
     SimStore,
     SimStream,
@@ -132,6 +133,7 @@ class Simulation:
             SimDeadLetters(self.db, self.weather),
             SimLease(self.db, self.weather),
             SimRequests(self.db, self.weather),
+            SimPins(self.db, self.weather),
         )
         world = World(SimStream(self.db, self.weather), SimDocuments(self.db, self.weather), papers, embedder)
         target = Target(PIN, WordCounter(), {name: source.chunker_version for name, source in SOURCES.items()})

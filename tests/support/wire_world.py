@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, Final
 
 from brain.knowledge.embedding import Embedded, Purpose, Usage
+from brain.knowledge.pin import Model
 from tests.support.fake_mongod import FakeMongod
 from tests.support.following import until
 from tests.support.sim_source import MODEL, PIN, SimSource, WordCounter, vector_of
@@ -27,6 +28,7 @@ from worker.mongo.driver import Database
 from worker.mongo.knowledge import MongoKnowledge
 from worker.mongo.lease import MongoLease
 from worker.mongo.names import CHECKPOINTS
+from worker.mongo.pins import MongoPins, ensure_pinned
 from worker.mongo.requests import MongoRequests
 from worker.observe.health import HealthBoard
 from worker.observe.metrics import PrometheusMeter
@@ -147,7 +149,9 @@ async def leading(
         MongoDeadLetters(database),
         lease,
         MongoRequests(database, clock),
+        MongoPins(database),
     )
+    await ensure_pinned(database, Model(PIN.model, PIN.dimensions, 512))
     stream = MongoChangeStream(database, [TRICKS], stall)
     world = World(stream, MongoDocuments(database), papers, embedder)
     leadership = await _lead(lease)

@@ -11,7 +11,7 @@ from tests.support import virtual
 from tests.support.sim_stage import Stage, trick
 from worker.errors import FencedOff
 from worker.model import Leadership, Scan
-from worker.pipeline.scan_book import ScanBook, ScanVoid
+from worker.pipeline.scan_book import ScanBook, ScanVoid, covers
 
 SHAPES: Final = {"tricks": "v1", "tips": "v1"}
 
@@ -110,5 +110,36 @@ def test_only_its_own_sources_are_watched() -> None:
         one = book(Stage())
         assert (one.watches("tricks"), one.watches("riders")) == (True, False)
         assert one.watched([trick(1)]) == [trick(1)]
+
+    virtual.run(main)
+
+
+@pytest.mark.parametrize(
+    ("stored", "reason", "urgent"),
+    [
+        (Scan("tricks", "first", "v1", done=True), "generation", False),  # it came: built beside, while all is ready
+        (Scan("tricks", "first", "v1", done=False), "first", True),  # it came amid the first scan, still the first
+        (Scan("tricks", "first", "v1 + v2", done=True), None, False),
+        (Scan("tricks", "first", "v2 + v1", done=True), None, False),  # another one is searched now
+        (Scan("tricks", "first", "v1 + v0 + v2", done=True), None, False),  # another one is gone
+        (Scan("tricks", "generation", "v1 + v2", done=False, after=trick(3)), "generation", False),  # goes on
+        (Scan("tricks", "first", "v0 + v2", done=True), "reshaped", True),
+    ],
+)
+def test_a_scan_is_due_for_a_generation_that_it_did_not_know(stored: Scan, reason: str | None, *, urgent: bool) -> None:
+    """And for nothing that it knew, in whatever order; a build keeps its place."""
+
+    async def main() -> None:
+        stage = Stage()
+        stage.db.scans = {"tricks": replace(stored, finished_at=stage.now())}
+        one = ScanBook(stage.papers.checkpoints, {"tricks": "v1 + v2"}, Leadership(1))
+        await one.load()
+        assert one.scans("tricks", reason or "") == (reason is not None)
+        assert one.urgent == (["tricks"] if urgent else [])
+        if reason is not None:
+            job = await one.next(["tricks"])
+            assert covers(job.scan, "v1")
+            assert covers(job.scan, "v2")
+            assert job.scan.after == stored.after
 
     virtual.run(main)

@@ -8,7 +8,9 @@ from typing import Final
 from worker.app import App
 from worker.errors import ConfigurationFault, Retryable, Unavailable
 from worker.model import Leadership, Scan
+from worker.mongo.requests import MongoRequests
 from worker.pipeline.leader import Leader
+from worker.ports import Lease
 
 POLL: Final = 0.2  # seconds
 PATIENCE: Final = 30.0
@@ -26,7 +28,7 @@ async def hand_over(
 
     Raises Unavailable when the leader does not take the request, ConfigurationFault when it does not know it.
     """
-    leadership = await app.lease.acquire() or await _request(app, kind, arguments)
+    leadership, _ = await take_turn(app.lease, app.requests, kind, arguments)
     if leadership is None:
         return False
     try:
@@ -36,15 +38,21 @@ async def hand_over(
     return True
 
 
-async def _request(app: App, kind: str, arguments: Mapping[str, object]) -> Leadership | None:
-    """Leave a request and wait: None when it is done, the lease when its holder is gone or silent before that."""
-    requests = app.requests
+async def take_turn(
+    lease: Lease, requests: MongoRequests, kind: str, arguments: Mapping[str, object]
+) -> tuple[Leadership | None, Mapping[str, object]]:
+    """The lease, for who then does the work and releases it; or None and what the leader answered to the request.
+
+    Raises as `hand_over`.
+    """
+    if (leadership := await lease.acquire()) is not None:
+        return leadership, {}
     request_id = await requests.submit(kind, arguments)
     try:
         waited = 0.0
         while (result := await requests.result(request_id)) is None:
-            if (leadership := await app.lease.acquire()) is not None:
-                return leadership
+            if (leadership := await lease.acquire()) is not None:
+                return leadership, {}
             waited = 0.0 if await requests.under_way() else waited + POLL
             if waited > PATIENCE:
                 message = (
@@ -58,4 +66,4 @@ async def _request(app: App, kind: str, arguments: Mapping[str, object]) -> Lead
     if "refused" in result:
         message = f"{result['refused']}: the worker that leads is of another version than this command"
         raise ConfigurationFault(message)
-    return None
+    return None, result

@@ -16,7 +16,7 @@ from worker.commands.greeting import greet
 from worker.commands.where import Where
 from worker.config import PREFIX, WorkerSettings, warnings
 from worker.docs_sync.schedule import Schedule, keep_docs
-from worker.errors import ConfigurationFault
+from worker.errors import ConfigurationFault, GenerationsChanged
 from worker.lifecycle import Notifier, Stop, beat, supervise
 from worker.model import Leadership
 from worker.mongo.docs import MongoDocs
@@ -89,34 +89,51 @@ def _wire(meter: PrometheusMeter, board: HealthBoard) -> None:
 
 
 async def _serve(connection: Connection, around: Around, stop: Stop, start: Start) -> None:
-    """Connect, wait for the lease, lead; returns when drained after a stop."""
-    requested = stop.requested
-    app = await _unless(requested, around.persist("database", lambda: compose(connection, around)))
-    if app is None:
+    """Connect, wait for the lease, lead; returns when drained after a stop.
+
+    When the generations of chunks change, everything is put together anew, under the same lease.
+    """
+
+    async def put_together() -> App | None:
+        return await _unless(stop.requested, around.persist("database", lambda: compose(connection, around)))
+
+    first = await put_together()
+    if first is None:
         return
-    await greet(app, start.where, start.sample, start.port)
+    await greet(first, start.where, start.sample, start.port)
+    leadership: Leadership | None = None
+    app: App | None = first
     try:
-        await app.warm_up()
-        leadership = await _unless(requested, _stand_by(app, around))
-        if leadership is not None:
-            await around.probe.reached("leading")
-            await _lead(app, leadership, requested)
+        while app is not None:
+            try:
+                await app.warm_up()
+                leadership = leadership or await _unless(stop.requested, _stand_by(app, around))
+                again = leadership is not None and await _lead(app, leadership, stop.requested)
+            finally:
+                await close(app)
+            app = await put_together() if again else None
     finally:
-        await close(app)
+        if leadership is not None:
+            await first.release(leadership)
 
 
-async def _lead(app: App, leadership: Leadership, stop: asyncio.Event) -> None:
+async def _lead(app: App, leadership: Leadership, stop: asyncio.Event) -> bool:
+    """Lead until a stop; whether, instead, to begin again with other generations."""
+    await app.around.probe.reached("leading")
     log(_logger, logging.INFO, "leading", "this process leads", epoch=leadership.epoch)
     schedule = Schedule.of(app.settings)
-    try:
-        async with asyncio.TaskGroup() as group:
-            docs = group.create_task(keep_docs(schedule, MongoDocs(app.database), app.clock)) if schedule else None
+    again = False
+    async with asyncio.TaskGroup() as group:
+        docs = group.create_task(keep_docs(schedule, MongoDocs(app.database), app.clock)) if schedule else None
+        try:
             await app.leader(leadership).serve(stop)
-            if docs:
-                docs.cancel()
-    finally:
-        await app.release(leadership)
+        except GenerationsChanged as change:
+            again = True
+            log(_logger, logging.INFO, "generations_changed", str(change))
+        if docs:
+            docs.cancel()
     log(_logger, logging.INFO, "drained", "everything in hand has its outcome; the checkpoint is stored")
+    return again
 
 
 async def _stand_by(app: App, around: Around) -> Leadership:

@@ -44,34 +44,58 @@ _ALIVE: Final[Mapping[str, Any]] = {"deleted": False}
 
 
 class MongoKnowledge:
-    """Ledger rows and the chunks of one pin."""
+    """Ledger rows and the chunks of one pin, with those of the generations that live beside it."""
 
-    def __init__(self, database: Database, pin: Pin, clock: Clock) -> None:
+    def __init__(self, database: Database, pin: Pin, clock: Clock, beside: Sequence[Pin] = ()) -> None:
         self._database = database
         self._pin = pin
         self._clock = clock
+        self._beside = {other: MongoKnowledge(database, other, clock) for other in beside}
 
     async def states(self, keys: Sequence[DocKey]) -> Mapping[DocKey, DocState]:
-        """The stored state of each key: four finds, whatever the number of keys."""
+        """The stored state of each key: four finds and one a generation beside, whatever the number of keys."""
         names = [str(key) for key in keys]
         ids = {"_id": {"$in": names}}
         ledger = {row["_id"]: ledger_row(row) for row in await self._database.find(LEDGER, ids, {"shelf": 0})}
         letters = {row["_id"]: dead_letter(row) for row in await self._database.find(DEAD_LETTERS, ids)}
-        chunks: dict[str, list[StoredChunk]] = defaultdict(list)
-        for row in await self._database.find(self._pin.collection, {"docKey": {"$in": names}}, STORED_CHUNK):
-            if (owner := owner_of(row)) is not None:
-                chunks[owner].append(stored_chunk(row))
+        chunks = await self.chunks(names)
+        beside = {pin: await other.chunks(names) for pin, other in self._beside.items()}
         seen: dict[str, set[str | None]] = defaultdict(set)
         for row in await self._database.find(LEDGER, {"refs": {"$in": names}}, {"refs": 1, "seen": 1}):
             for ref, face in zip(row["refs"], row.get("seen") or (), strict=False):
                 seen[ref].add(face)
         return {
-            key: DocState(ledger.get(name), tuple(chunks[name]), letters.get(name), frozenset(seen[name]))
+            key: DocState(
+                ledger.get(name),
+                chunks.get(name, ()),
+                letters.get(name),
+                frozenset(seen[name]),
+                {pin: there.get(name, ()) for pin, there in beside.items()},
+            )
             for key, name in zip(keys, names, strict=True)
         }
 
-    async def vectors(self, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
-        """Vectors stored for these texts now or a few versions ago, by the pinned model, whole ones only."""
+    async def chunks(self, names: Sequence[str]) -> Mapping[str, tuple[StoredChunk, ...]]:
+        """The chunks of these documents (named by their keys) in this generation alone."""
+        chunks: dict[str, list[StoredChunk]] = defaultdict(list)
+        for row in await self._database.find(self._pin.collection, {"docKey": {"$in": names}}, STORED_CHUNK):
+            if (owner := owner_of(row)) is not None:
+                chunks[owner].append(stored_chunk(row))
+        return {name: tuple(rows) for name, rows in chunks.items()}
+
+    async def vectors(self, text_hashes: Sequence[str], pin: Pin | None = None) -> Mapping[str, Vector]:
+        """Vectors stored for these texts now or a few versions ago, by the pin's model, whole ones only."""
+        wanted = pin or self._pin
+        generations: dict[Pin, MongoKnowledge] = {self._pin: self, **self._beside}
+        found: dict[str, Vector] = {}
+        for other, store in generations.items():
+            missing = [digest for digest in text_hashes if digest not in found]
+            if missing and (other.model, other.dimensions) == (wanted.model, wanted.dimensions):
+                found.update(await store.own_vectors(missing))
+        return found
+
+    async def own_vectors(self, text_hashes: Sequence[str]) -> Mapping[str, Vector]:
+        """Vectors stored for these texts in this generation, or put away by its model."""
         query = {"textHash": {"$in": list(text_hashes)}, "model": self._pin.model, "dimensions": self._pin.dimensions}
         found: dict[str, Vector] = {}
         for row in await self._database.find(self._pin.collection, query, {"textHash": 1, "embedding": 1}):
@@ -145,10 +169,14 @@ class MongoKnowledge:
                 return await self._database.delete(self._pin.collection, {"_id": {"$in": gone}}, session=session)
 
             swept += await self._database.transaction(body)
+        for other in self._beside.values():
+            swept += await other.sweep_strays(source, leadership)
         return swept
 
-    async def discard(self, chunk_ids: Sequence[object], leadership: Leadership) -> int:
-        """Remove chunk rows."""
+    async def discard(self, chunk_ids: Sequence[object], leadership: Leadership, pin: Pin | None = None) -> int:
+        """Remove chunk rows of a generation."""
+        if pin is not None and pin in self._beside:
+            return await self._beside[pin].discard(chunk_ids, leadership)
 
         async def body(session: Session) -> int:
             await fence(self._database, leadership, session)

@@ -2,7 +2,8 @@
 
     fence ─▶ read the ledger ─▶ leave newer documents alone ─▶ write chunks ─▶ write the ledger, its shelf and debts
 
-The number of round trips does not depend on the number of documents.
+The chunks are those of every live generation: one ledger and one fence hold for all, so that a position is durable in
+both or in none. The number of round trips does not depend on the number of documents.
 """
 
 from collections import defaultdict
@@ -21,7 +22,7 @@ from worker.mongo.driver import Database, Session, Write
 from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
 from worker.mongo.rows import chunk_fields, ledger_change, vector_fields
-from worker.mongo.shelf import shelve, standing
+from worker.mongo.shelf import ROOM, shelve, standing
 
 _GUARD: Final = {"version": 1, "face": 1, "refs": 1, "seen": 1, "staleSince": 1}
 
@@ -49,11 +50,11 @@ class PublishTransaction:
         stored = await self._rows({str(p.delta.key) for p in self._publications}, session)
         current = [p for p in self._publications if not _superseded(p.delta, stored)]
         faces = await self._faces(current, session)
-        deltas = [p.delta for p in current]
-        rows = await standing(self._database, self._pin, deltas, session)
-        chunks = self._chunk_writes(current, {row["_id"] for row in rows})
-        await self._database.bulk(self._pin.collection, chunks, ordered=False, session=session)
-        ledger = [*self._ledger_writes(current, stored, faces), *shelve(self._pin, deltas, rows)]
+        shelved: list[Write] = []
+        generations = _by_generation(self._pin, current)
+        for pin, publications in generations.items():
+            shelved += await self._write_chunks(pin, publications, ROOM * len(generations), session)
+        ledger = [*self._ledger_writes(current, stored, faces), *shelved]
         await self._database.bulk(LEDGER, ledger, session=session)
         cleared = [str(p.delta.key) for p in current if p.delta.clears_dead_letter]
         if cleared:
@@ -74,14 +75,24 @@ class PublishTransaction:
         faces = {name: row.get("face") for name, row in (await self._rows(shown, session)).items()}
         return faces | {str(ledger.key): ledger.face for ledger in ledgers}
 
-    def _chunk_writes(self, current: Sequence[Publication], there: AbstractSet[str]) -> list[Write]:
+    async def _write_chunks(
+        self, pin: Pin, publications: Sequence[Publication], room: int, session: Session
+    ) -> Sequence[Write]:
+        """Write the chunks of one generation; what puts away the vectors that they replace is written later."""
+        deltas = [p.delta for p in publications]
+        rows = await standing(self._database, pin, deltas, session)
+        writes = self._chunk_writes(pin, publications, {row["_id"] for row in rows})
+        await self._database.bulk(pin.collection, writes, ordered=False, session=session)
+        return shelve(pin, deltas, rows, room)
+
+    def _chunk_writes(self, pin: Pin, current: Sequence[Publication], there: AbstractSet[str]) -> list[Write]:
         """What this transaction has not seen `there` is inserted, half the work of an upsert on the embedded server."""
         writes: list[Write] = []
         for publication in current:
             delta = publication.delta
             for draft in delta.write:
                 row = chunk_fields(draft, delta.key, delta.version, self._now)
-                row |= vector_fields(publication.vectors[draft.text_hash], self._pin)
+                row |= vector_fields(publication.vectors[draft.text_hash], pin)
                 new = draft.id not in there
                 writes.append(InsertOne({"_id": draft.id, **row}) if new else ReplaceOne({"_id": draft.id}, row))
             for draft in delta.rewrite:
@@ -109,6 +120,15 @@ class PublishTransaction:
                 else:
                     new.append(InsertOne({"_id": name, **fields["$set"]}))
         return new + rows + _debts([p.delta for p in current], stored)
+
+
+def _by_generation(active: Pin, current: Sequence[Publication]) -> Mapping[Pin, Sequence[Publication]]:
+    """The publications of each generation, the active one's first."""
+    found: dict[Pin, list[Publication]] = {active: list(current)}
+    for publication in current:
+        for pin, other in publication.beside.items():
+            found.setdefault(pin, []).append(other)
+    return found
 
 
 def _debts(deltas: Sequence[Delta], stored: Mapping[str, Mapping[str, Any]]) -> list[Write]:

@@ -19,7 +19,7 @@ from worker.mongo.names import LEDGER
 from worker.mongo.rows import vector_of
 
 ROOM: Final = 16
-"""Vectors kept a document, the latest: a few versions back, and at 1,536 dimensions at most 100 KB a row."""
+"""Vectors kept a document and generation, the latest: a few versions back, at 1,536 dimensions at most 100 KB a row."""
 
 
 async def standing(database: Database, pin: Pin, deltas: Sequence[Delta], session: Session) -> Sequence[Row]:
@@ -31,7 +31,7 @@ async def standing(database: Database, pin: Pin, deltas: Sequence[Delta], sessio
     return await database.find(pin.collection, {"_id": {"$in": going}}, fields, session=session)
 
 
-def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row]) -> Sequence[Write]:
+def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row], room: int = ROOM) -> Sequence[Write]:
     """The writes that put away what these deltas replace or remove, out of the rows that stand there."""
     going = {id_: delta for delta in deltas for id_ in _going(delta)}
     away: dict[str, list[Mapping[str, Any]]] = {}
@@ -42,7 +42,7 @@ def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row]) -> Sequence[W
             kept = {"textHash": digest, "model": pin.model, "embedding": vector}
             away.setdefault(str(going[row["_id"]].key), []).append(kept)
     return [
-        UpdateOne({"_id": name}, {"$push": {"shelf": {"$each": vectors, "$slice": -ROOM}}})
+        UpdateOne({"_id": name}, {"$push": {"shelf": {"$each": vectors, "$slice": -room}}})
         for name, vectors in away.items()
     ]
 

@@ -5,7 +5,7 @@ new under the pinned model is embedded. The rows that are stored decide, not the
 that somebody removed by hand comes back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bson import Timestamp
@@ -13,12 +13,13 @@ from bson import Timestamp
 from brain.knowledge.chunk import chunk_id, content_hash, text_hash
 from brain.knowledge.pin import Pin
 from brain.knowledge.tokens import TokenCounter
+from worker.errors import Poison
 from worker.model import ChunkDraft, Delta, DocKey, DocState, LedgerRow, Part, Shaped, StoredChunk
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What chunks are made for: the pinned model, its tokenizer, and each source's chunker version."""
+    """What chunks are made for, one generation: its model, its tokenizer, and each source's chunker version."""
 
     pin: Pin
     tokens: TokenCounter
@@ -55,6 +56,27 @@ def diff(key: DocKey, version: Timestamp, shaped: Shaped, state: DocState, targe
         refresh_neighbours=ledger.face != _face(state.ledger) or bool(state.seen_as - {ledger.face}),
         clears_dead_letter=state.dead is not None,
     )
+
+
+def diff_beside(
+    delta: Delta, shaped: Mapping[Pin, Shaped | Poison], state: DocState, targets: Sequence[Target]
+) -> Delta:
+    """The delta with the same for every other generation; whichever of them is written, the ledger has one row for all.
+
+    A document that cannot be in another generation still is in its own: why it cannot stands in its place.
+    """
+    others: dict[Pin, Delta | Poison] = {}
+    ledger = delta.ledger
+    for target in targets:
+        says = shaped[target.pin]
+        if isinstance(says, Poison):
+            others[target.pin] = says
+            continue
+        there = replace(state, chunks=state.beside.get(target.pin, ()))
+        other = diff(delta.key, delta.version, says, there, target)
+        ledger = ledger or other.ledger
+        others[target.pin] = replace(other, ledger=None, refresh_neighbours=False, clears_dead_letter=False)
+    return replace(delta, ledger=ledger, beside=others) if others else delta
 
 
 def _draft(row: str, part: Part, hashes: tuple[str, str], tokens: TokenCounter) -> ChunkDraft:

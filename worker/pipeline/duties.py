@@ -3,17 +3,20 @@
 Each duty runs for ever and is a task of its own; one that dies ends the worker.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Final, cast
 
+from worker.errors import PinRefused
+from worker.generations import ordered
 from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Request
 from worker.pipeline.around import Around
 from worker.pipeline.desk import Desk
 from worker.pipeline.scan_book import ScanBook
-from worker.ports import Checkpoints, DeadLetters, KnowledgeStore, Lease, Requests
+from worker.ports import Checkpoints, DeadLetters, KnowledgeStore, Lease, Pins, Requests
 
 CHECKPOINT_EVERY: Final = 1.0  # seconds: what a kill -9 makes the next start read again
 RENEW_EVERY: Final = 3.0  # seconds: a lease is believed for ten without a renewal
@@ -33,6 +36,7 @@ class Papers:
     letters: DeadLetters
     lease: Lease
     requests: Requests
+    pins: Pins
 
 
 class Duties:
@@ -45,6 +49,7 @@ class Duties:
         self._leadership = leadership
         self._around = around
         self._saved: Position | None = None
+        self.generations_changed = asyncio.Event()
 
     async def keep_checkpoint(self) -> None:
         """Store the watermark whenever it moved, and tell how far it is behind."""
@@ -129,6 +134,8 @@ class Duties:
             result = await self._perform(request)
             await self._around.probe.reached("performed")
             await self._finish(request, result)
+            if result.get("changed"):
+                self.generations_changed.set()
 
     async def _finish(self, request: Request, result: Mapping[str, object]) -> None:
         requests, leadership = self._papers.requests, self._leadership
@@ -157,8 +164,21 @@ class Duties:
                 letters, leadership = self._papers.letters, self._leadership
                 dropped = await self._around.persist("database", lambda: letters.drop(keys, leadership))
                 return {"dropped": dropped}
+            case "pin":
+                return await self._change_pin(request.arguments)
             case _:  # a newer command's, or nobody's: taken again at every start, it must not end the worker
                 return {"refused": f"this worker knows no request of the kind {request.kind}"}
+
+    async def _change_pin(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """Change the generations; the leader then begins again with those that live."""
+        pins, leadership = self._papers.pins, self._leadership
+        try:
+            act, pin = ordered(arguments)
+            before = await self._around.persist("database", pins.load)
+            after = await self._around.persist("database", lambda: pins.change(act, pin, leadership))
+        except PinRefused as error:
+            return {"failed": str(error)}
+        return {"changed": after != before}
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -7,11 +7,13 @@ to the pumps of the runner; each outcome moves the watermark, and the watermark 
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Final
 
+from brain.knowledge.pin import Pin
+from worker.errors import GenerationsChanged
 from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Scan
 from worker.pipeline.around import Around
 from worker.pipeline.coalesce import Coalescer
@@ -25,10 +27,10 @@ from worker.pipeline.intake import Tail
 from worker.pipeline.publish import Publisher
 from worker.pipeline.runner import Runner, Steps
 from worker.pipeline.scan import Scanner
-from worker.pipeline.scan_book import ScanBook
+from worker.pipeline.scan_book import AND, ScanBook
 from worker.pipeline.scan_loop import ScanLoop
 from worker.pipeline.shape import Offload, Shaper, chunk_limit
-from worker.pipeline.together import Together, end
+from worker.pipeline.together import Together, end, first_of
 from worker.ports import ChangeStream, Documents, TextEmbedder
 from worker.sources.source import Source
 
@@ -51,11 +53,13 @@ class World:
     documents: Documents
     papers: Papers
     embedder: TextEmbedder
+    beside: Mapping[Pin, TextEmbedder] = field(default_factory=dict[Pin, TextEmbedder])
+    """The embedder of each generation beside the active one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the worker is to do: for which sources, under which model, with which times (seconds)."""
+    """What the worker is to do: for which sources, for which generations, with which times (seconds)."""
 
     sources: Mapping[str, Source]
     target: Target
@@ -63,15 +67,29 @@ class Terms:
     window: float = 0.3
     drain: float = 10.0
     rescan_every: timedelta = timedelta(hours=168)
+    beside: tuple[Target, ...] = ()
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """One a live generation, the active one's first."""
+        return (self.target, *self.beside)
 
 
 def shapes(terms: Terms) -> Mapping[str, str]:
-    """A fingerprint a source of everything but the document that decides its chunks."""
-    pin, limit = terms.target.pin, chunk_limit(terms.target.tokens)
+    """A fingerprint a source and generation of everything but the document that decides its chunks.
+
+    So a generation that comes to the others makes a scan of every source due, and that scan builds it.
+    """
     return {
-        name: f"chunker {source.chunker_version}, limit {limit}, {pin.model}/{pin.dimensions} in {pin.collection}"
+        name: AND.join(fingerprint(source.chunker_version, target) for target in terms.targets)
         for name, source in terms.sources.items()
     }
+
+
+def fingerprint(chunker_version: int, target: Target) -> str:
+    """Everything but the document that decides the chunks of one generation."""
+    pin, limit = target.pin, chunk_limit(target.tokens)
+    return f"chunker {chunker_version}, limit {limit}, {pin.model}/{pin.dimensions} in {pin.collection}"
 
 
 class Leader:
@@ -97,7 +115,8 @@ class Leader:
     async def serve(self, stop: asyncio.Event) -> None:
         """Lead until `stop`, then drain and store the last checkpoint.
 
-        Raises an ExceptionGroup of whatever ended a task: FencedOff, Fatal, or a bug.
+        Raises an ExceptionGroup of whatever ended a task: FencedOff, Fatal, or a bug; GenerationsChanged, drained
+        likewise, when other generations live now than this leader was made for.
         """
         position = await self._begin()
         # Not before the scans to do are known: else it would look ready for a moment.
@@ -118,13 +137,15 @@ class Leader:
                 self._watch(desk),
             )
             workers = self._start_workers(group, duties)
-            await stop.wait()
+            await first_of(stop, duties.generations_changed)
             await end(finders)
             await self._around.probe.reached("draining")
             await self._drain()
             await self._around.probe.reached("drained")
             await end(workers)
         await duties.save_checkpoint()
+        if not stop.is_set():
+            raise _other_generations()
 
     async def backfill(self, sources: Sequence[str], reason: str) -> None:
         """Scan these sources once, without the stream, and end."""
@@ -175,6 +196,8 @@ class Leader:
         keep its place: the next start would take a later one, and go on behind changes that nobody saw.
         """
         persist, checkpoints = self._around.persist, self._world.papers.checkpoints
+        self._around.health.resume("drain")  # of the leader before, where generations have changed
+        await self._take_over_generations()
         stored = await persist("database", checkpoints.load)
         if stored is None:
             stored = Checkpoint(Position(await persist("stream", self._world.stream.now)), self._around.clock.now())
@@ -186,6 +209,16 @@ class Leader:
         self._around.health.scans_pending(self._book.urgent)
         return stored.position
 
+    async def _take_over_generations(self) -> None:
+        """See that those are the ones that live, and remove what was dropped: nobody writes there any more."""
+        pins, leadership = self._world.papers.pins, self._leadership
+        stored = await self._around.persist("database", pins.load)
+        if stored.live != tuple(target.pin for target in self._terms.targets):
+            raise _other_generations()
+        if stored.leaving:
+            await self._around.probe.reached("generation_dropped")
+            await self._around.persist("database", lambda: pins.clear(leadership))
+
     def _desk(self, position: Position) -> tuple[Desk, Duties]:
         desk = Desk(self._coalescer, self._book, position, self._around)
         return desk, Duties(self._world.papers, desk, self._book, self._leadership, self._around)
@@ -195,11 +228,19 @@ class Leader:
         papers = world.papers
         steps = Steps(
             coalescer=self._coalescer,
-            shaper=Shaper(world.documents, terms.sources, terms.target.tokens, around.clock, terms.offload),
+            shaper=Shaper(
+                world.documents,
+                terms.sources,
+                terms.target.tokens,
+                around.clock,
+                terms.offload,
+                {target.pin: target.tokens for target in terms.beside},
+            ),
             target=terms.target,
-            embed=EmbedStep(papers.store, world.embedder),
+            embed=EmbedStep(papers.store, world.embedder, world.beside),
             publisher=Publisher(papers.store, self._leadership, around.meter),
             undertaker=Undertaker(papers.letters, self._leadership, around),
+            beside=terms.beside,
         )
         runner = Runner(steps, papers.store, around, self._gap.settled)
         pumps = [runner.pump() for _ in range(PUMPS)] + [runner.pump(urgent_only=True)]
@@ -228,6 +269,10 @@ class Leader:
                 await self._coalescer.drained()
         except TimeoutError:
             self._around.health.pause("drain", f"{self._coalescer.unsettled} changes are left to the next start")
+
+
+def _other_generations() -> GenerationsChanged:
+    return GenerationsChanged("other generations of chunks live now (`pin status`): begin again")
 
 
 def _start(group: asyncio.TaskGroup, *duties: Coroutine[object, object, None]) -> list[asyncio.Task[None]]:

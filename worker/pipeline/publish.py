@@ -92,6 +92,8 @@ class Publisher:
         self._meter.chunks("rewritten", len(delta.rewrite))
         self._meter.chunks("removed", len(delta.remove))
         self._meter.chunks("kept", delta.kept)
+        for other in publication.beside.values():
+            self._count(other)
 
 
 def _batches(publications: Sequence[Publication]) -> Iterator[tuple[Sequence[Publication], int]]:
@@ -99,8 +101,7 @@ def _batches(publications: Sequence[Publication]) -> Iterator[tuple[Sequence[Pub
     batch: list[Publication] = []
     rows = 0
     for publication in publications:
-        delta = publication.delta
-        size = len(delta.write) + len(delta.rewrite) + len(delta.remove)
+        size = publication.delta.rows
         if batch and rows + size > MOST_CHUNKS:
             yield batch, rows
             batch, rows = [], 0

@@ -13,7 +13,7 @@ from worker.model import Delta, DocKey, DocState, Outcome, Publication
 from worker.pipeline.around import Around
 from worker.pipeline.coalesce import Coalescer, Work
 from worker.pipeline.dead_letters import Undertaker
-from worker.pipeline.diff import Target, diff
+from worker.pipeline.diff import Target, diff, diff_beside
 from worker.pipeline.embed import EmbedStep, Failed
 from worker.pipeline.publish import Publisher
 from worker.pipeline.shape import Looked, Shaper
@@ -28,7 +28,7 @@ TEXTS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of the way, in their order."""
+    """The steps of the way, in their order; `beside` are the targets of the other generations."""
 
     coalescer: Coalescer
     shaper: Shaper
@@ -36,6 +36,7 @@ class Steps:
     embed: EmbedStep
     publisher: Publisher
     undertaker: Undertaker
+    beside: Sequence[Target] = ()
 
 
 class Runner:
@@ -125,7 +126,9 @@ class Runner:
         for found in looked:
             if isinstance(found.shaped, Poison):
                 continue
-            deltas.append(diff(found.key, found.version, found.shaped, states[found.key], self._steps.target))
+            state = states[found.key]
+            delta = diff(found.key, found.version, found.shaped, state, self._steps.target)
+            deltas.append(diff_beside(delta, found.beside, state, self._steps.beside))
             for oddity in found.shaped.oddities:
                 self._around.meter.odd(found.key.source, oddity)
         return deltas
@@ -148,11 +151,11 @@ def _groups(deltas: Sequence[Delta]) -> Iterator[Sequence[Delta]]:
     group: list[Delta] = []
     texts = 0
     for delta in deltas:
-        if group and texts + len(delta.write) > TEXTS:
+        if group and texts + delta.texts > TEXTS:
             yield group
             group, texts = [], 0
         group.append(delta)
-        texts += len(delta.write)
+        texts += delta.texts
     if group:
         yield group
 
@@ -172,6 +175,6 @@ def _unreadable(looked: Sequence[Looked], states: Mapping[DocKey, DocState]) -> 
 
 def _words_of(failed: Sequence[Failed], states: Mapping[DocKey, DocState]) -> list[Publication]:
     """Nothing of a failed document is stored, but others may show a face that it has no longer."""
-    deltas = [failure.delta for failure in failed]
+    deltas = [failure.delta for failure in failed if not failure.published]
     changed = [delta for delta in deltas if delta.refresh_neighbours and states[delta.key].seen_as]
     return [Publication(Delta(delta.key, delta.version, refresh_neighbours=True), {}) for delta in changed]

@@ -14,8 +14,14 @@ from worker.errors import KnowledgeError
 from worker.model import DocKey, Leadership, Scan
 from worker.ports import Checkpoints
 
-MAKING_SURE: Final = frozenset({"scheduled", "backfill"})
-"""Reasons of scans that are not expected to find anything: a worker is ready while they run."""
+MAKING_SURE: Final = frozenset({"scheduled", "backfill", "generation"})
+"""Reasons of scans that find nothing which answers miss: a worker is ready while they run.
+
+A scan for a `generation` builds one that nobody searches yet.
+"""
+
+AND: Final = " + "
+"""Between the fingerprints of several generations in the shape of a scan; the active one's stands first."""
 
 
 REMOVING: Final = frozenset({"drop", "rename", "dropDatabase", "renamed_in"})
@@ -85,8 +91,8 @@ class ScanBook:
             scan = stored.get(source)
             if scan is None:
                 await self.want([source], "first")
-            elif scan.shape != shape:
-                await self.want([source], "reshaped")
+            elif (reason := _due(scan, shape)) is not None:
+                await self.want([source], reason)
             elif not scan.done:
                 self._open[source] = Job(scan)
             elif scan.finished_at is not None:
@@ -157,6 +163,25 @@ class ScanBook:
     async def _tell(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+
+def covers(scan: Scan, fingerprint: str) -> bool:
+    """Whether the scan was begun with the generation of this fingerprint, so that when it is done that is complete."""
+    return fingerprint in scan.shape.split(AND)
+
+
+def _due(scan: Scan, shape: str) -> str | None:
+    """Why a source must be scanned anew that was last scanned so; None when it need not be.
+
+    A generation that came to those makes only sure, unless a scan was under way that must be done for a reason of its
+    own; one that is gone asks for nothing.
+    """
+    active, *others = shape.split(AND)
+    if not covers(scan, active):
+        return "reshaped"
+    if all(covers(scan, other) for other in others):
+        return None
+    return "generation" if scan.done else scan.reason
 
 
 def _check(job: Job) -> None:

@@ -6,12 +6,13 @@ The read decides, never the event: a document that is not there is a deletion, o
 import hashlib
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 import bson
 from bson import Timestamp
 
+from brain.knowledge.pin import Pin
 from brain.knowledge.tokens import TokenCounter
 from worker.clock import Clock
 from worker.errors import UnreadableDocument
@@ -34,26 +35,38 @@ class Offload(Protocol):
 class Looked:
     """What was found when a document was looked at.
 
-    `shaped` is an error when it cannot be shaped, and `digest` then is the SHA-256 of the document, in hex.
+    `shaped` is an error when it cannot be shaped, and `digest` then is the SHA-256 of the document, in hex. `beside`
+    says the same of each other generation: its model may want shorter parts.
     """
 
     key: DocKey
     version: Timestamp
     shaped: Shaped | UnreadableDocument
     digest: str = ""
+    beside: Mapping[Pin, Shaped | UnreadableDocument] = field(default_factory=dict[Pin, Shaped | UnreadableDocument])
 
 
 class Shaper:
-    """Reads documents with the neighbours that their texts name, and shapes them."""
+    """Reads documents with the neighbours that their texts name, and shapes them.
+
+    They are read once, and shaped for the active generation's tokenizer and for each of the others, `beside`.
+    """
 
     def __init__(
-        self, documents: Documents, sources: Mapping[str, Source], tokens: TokenCounter, clock: Clock, offload: Offload
+        self,
+        documents: Documents,
+        sources: Mapping[str, Source],
+        tokens: TokenCounter,
+        clock: Clock,
+        offload: Offload,
+        beside: Mapping[Pin, TokenCounter] | None = None,
     ) -> None:
         self._documents = documents
         self._sources = sources
         self._tokens = tokens
         self._clock = clock
         self._offload = offload
+        self._beside = beside or {}
 
     async def look(self, wanted: Mapping[DocKey, Timestamp | None]) -> Sequence[Looked]:
         """Look at documents, each at least as new as the time beside it.
@@ -72,17 +85,24 @@ class Shaper:
 
     async def _shape(self, source: Source, keys: Sequence[DocKey], reading: Reading) -> Sequence[Looked]:
         neighbours = await self._neighbours(source, reading)
-        setting = Setting(
-            now=self._clock.now(),
-            tokens=self._tokens,
-            limit=chunk_limit(self._tokens),
-            neighbours=neighbours,
-        )
+        now = self._clock.now()
+
+        def setting(tokens: TokenCounter) -> Setting:
+            return Setting(now=now, tokens=tokens, limit=chunk_limit(tokens), neighbours=neighbours)
 
         def shape_all() -> list[Looked]:
-            return [_looked(key, reading, source, setting) for key in keys]
+            looked = [_looked(key, reading, source, setting(self._tokens)) for key in keys]
+            for pin, tokens in self._beside.items():
+                looked = [_with(found, pin, self._again(found, reading, source, setting(tokens))) for found in looked]
+            return looked
 
         return await self._offload(shape_all)
+
+    def _again(self, found: Looked, reading: Reading, source: Source, setting: Setting) -> Shaped | UnreadableDocument:
+        """The same document for another tokenizer; models with the same one share what was shaped."""
+        if setting.tokens == self._tokens:
+            return found.shaped
+        return _shaped(source, reading.documents.get(found.key), setting)
 
     async def _neighbours(self, source: Source, reading: Reading) -> Mapping[DocKey, Document]:
         wanted: dict[str, dict[DocKey, None]] = defaultdict(dict)
@@ -113,6 +133,10 @@ def _looked(key: DocKey, reading: Reading, source: Source, setting: Setting) -> 
     if document is None or isinstance(shaped, Shaped):
         return Looked(key, reading.at, shaped)
     return Looked(key, reading.at, shaped, hashlib.sha256(bson.encode(document)).hexdigest())
+
+
+def _with(found: Looked, pin: Pin, shaped: Shaped | UnreadableDocument) -> Looked:
+    return replace(found, beside={**found.beside, pin: shaped})
 
 
 def _shaped(source: Source, document: Document | None, setting: Setting) -> Shaped | UnreadableDocument:
