@@ -7,7 +7,7 @@ SPREAD := -n 2 --dist loadfile
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check lint format bench clean
+.PHONY: help setup run demo test check lint golden format bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 12
@@ -38,6 +38,9 @@ check: lint ## the quick part of the tests (under two minutes)
 
 test: lint ## everything
 	@$(BIN)/python -m pytest -q $(SPREAD)
+
+golden: setup ## write what models are told of the tools (tests/golden); read the diff
+	@$(BIN)/python -m tests.support.golden
 
 format: setup ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix-only .

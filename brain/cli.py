@@ -7,7 +7,7 @@ import json
 import sys
 import traceback
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, Literal, NoReturn
 
 import click
 
@@ -19,6 +19,9 @@ PROGRAM: Final = "trickbook-brain"
 DATA: Final = Path("data")
 DOC_TYPES: Final = ("trick", "doc", "coaching", "film", "spot", "event", "rider")
 """As `brain.knowledge.chunk.DOC_TYPES`, which would pull in numpy; a test holds them together."""
+
+FORMATS: Final = ("chat", "responses", "mcp")
+"""As `brain.schema.FORMATS`, which would pull in the tools; a test holds them together."""
 
 DEFAULT_LIMIT: Final = 5
 MOST_HITS: Final = 50
@@ -58,6 +61,17 @@ def search(  # noqa: PLR0913 one parameter an option
 
     folder = data or (DATA if embedded else None)
     run(Question(query, _sport(sport), doc_type, limit, folder, as_json))
+
+
+@cli.command()
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="chat", show_default=True, help="For which consumer."
+)
+def tools(form: Literal["chat", "responses", "mcp"]) -> None:
+    """Print the tools as JSON: what a model is told of them."""
+    from brain.commands.tools import run  # noqa: PLC0415 usage errors and help need no driver
+
+    run(form)
 
 
 def _sport(word: str | None) -> str | None:
