@@ -26,7 +26,7 @@ _PUBLIC: Final[Mapping[str, Any]] = {"status": "published", "visibility": "publi
 _HOMIES: Final[Mapping[str, Any]] = {"status": "published", "visibility": "homies"}
 _FIELDS: Final = dict.fromkeys(
     [
-        *("userId", "mediaType", "caption", "sportTypes", "spotId", "trickIds", "visibility", "location", "createdAt"),
+        *("userId", "mediaType", "caption", "sportTypes", "spotId", "trickIds", "visibility", "status", "createdAt"),
         *("stats.likes", "stats.comments", "stats.views"),
     ],
     1,
@@ -77,7 +77,8 @@ async def read_feed(context: ToolContext, arguments: ReadFeed) -> Posts:
     sport = known_sport(arguments.sport)
     rows: dict[str, Row] = {}
     for condition in await _conditions(context, whose):
-        rows |= {str(row["_id"]): row for row in await _posts(context, condition, sport, limit)}
+        found = await _posts(context, condition, sport, limit)
+        rows |= {str(row["_id"]): row for row in found if _is_shown(row, context.rider)}
     newest = sorted(rows.values(), key=_newest, reverse=True)[:limit]
     results = await _told(context, newest)
     return Posts(results=results, total=len(results), message=None if results else "no such posts to see")
@@ -123,6 +124,12 @@ async def _posts(context: ToolContext, condition: Mapping[str, Any], sport: str 
     ]
     cursor = await context.database["feed_posts"].aggregate(pipeline, session=context.session)
     return await cursor.to_list()
+
+
+def _is_shown(row: Row, rider: str) -> bool:
+    """What the queries say, said exactly: to a database an array that holds "public" is public too."""
+    exact = row.get("status") == "published" and row.get("visibility") in ("public", "homies")
+    return exact or same_id(row.get("userId"), rider)
 
 
 def _newest(row: Row) -> tuple[float, str]:

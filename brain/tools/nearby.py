@@ -112,7 +112,7 @@ async def _nearest(
         found = []
         for row in rows:
             place = point_of(row.get("latitude"), row.get("longitude"))
-            if place is not None and (km := distance_km(centre, place)) <= ring:
+            if place is not None and sees_spot(context, row) and (km := distance_km(centre, place)) <= ring:
                 found.append((km, row))
         if len(found) >= limit:
             break

@@ -13,7 +13,7 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.links import film_path
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.numbers import year
-from brain.knowledge.domain.visibility import PUBLISHED_FILMS, PUBLISHED_LIBRARY
+from brain.knowledge.domain.visibility import PUBLISHED_FILMS, PUBLISHED_LIBRARY, film_is_public
 from brain.knowledge.sports import known_sport
 from brain.named_tricks import named_tricks
 from brain.registry import AnyTool
@@ -28,7 +28,7 @@ _SHORTEST_ALIAS: Final = 4  # characters; "hop" and "180" stand in every other t
 _MOST_NAMES: Final = 12
 _FILM_FIELDS: Final = dict.fromkeys(
     [
-        *("slug", "type", "title", "description", "producedBy", "riders", "releaseYear", "sportTypes"),
+        *("isPublished", "slug", "type", "title", "description", "producedBy", "riders", "releaseYear", "sportTypes"),
         *("thumbnails.poster", "thumbnailUrl"),
     ],
     1,
@@ -77,7 +77,7 @@ async def find_videos(context: ToolContext, arguments: FindVideos) -> VideosFoun
     says, sports = _says(arguments.trick, tricks), _sports(asked, tricks)
     videos = [
         *(_told(row, "library", context.origin) for row in await _library(context, says, sports)),
-        *(_told(row, "film", context.origin) for row in await _films(context, says, sports)),
+        *(_told(row, "film", context.origin) for row in await _films(context, says, sports) if film_is_public(row)),
     ]
     names = {trick_name(Fields(row)) for row in tricks}
     results = sorted(videos, key=lambda video: video.kind != "tutorial")[: arguments.limit or 5]

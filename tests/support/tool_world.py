@@ -56,6 +56,7 @@ class Answer:
     data: dict[str, Any]
     error: dict[str, Any]
     cards: Sequence[Card]
+    links: Sequence[str] = ()
 
     @property
     def ids(self) -> list[str]:
@@ -103,7 +104,7 @@ class ToolWorld:
         outcome = await Registry(self.tools).call(name, json.dumps(arguments), context)
         told = json.loads(outcome.text)
         assert told["ok"] is outcome.ok
-        return Answer(outcome.text, told.get("data", {}), told.get("error", {}), outcome.cards)
+        return Answer(outcome.text, told.get("data", {}), told.get("error", {}), outcome.cards, outcome.links)
 
     async def row(self, collection: str, hex_id: str) -> Row:
         """A row as it is stored."""
