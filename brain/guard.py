@@ -85,13 +85,13 @@ class Links:
         return _PATH.fullmatch(address) is not None
 
 
-_PATH: Final = re.compile(r"/(?:[A-Za-z0-9][A-Za-z0-9/?#=&%~+,:;@!*'._-]*)?")
+_PATH: Final = re.compile(r"/(?!.*//)(?:[A-Za-z0-9][A-Za-z0-9/?#=&%~+,:;@!*'._-]*)?")
 _ADDRESS: Final = re.compile(
     r"""(?ix)
     (?: (?<![a-z0-9+.-]) [a-z][a-z0-9+.-]{0,30} : (?=//) [^\s<>"'`]*            # any scheme with an authority
       | (?<![a-z0-9+.-]) (?:javascript|vbscript|data|mailto|tel|sms|intent|file|blob) : [^\s<>"'`]+
       | (?<![\w/.@-]) www \. [^\s<>"'`]+
-      | (?<![\w:/]) // [a-z0-9-]+ \. [^\s<>"'`]*
+      | (?<!:) // [a-z0-9-]+ \. [^\s<>"'`]*
       | (?<![\w/.@-]) (?:[a-z0-9-]{1,63}\.){1,8} [a-z]{2,24} (?::\d{1,5})? [/?\#] [^\s<>"'`]*   # host.tld/path
       | :// [^\s<>"'`]* )                                                      # the rest of a disguised one
     """
@@ -102,7 +102,7 @@ _INLINE: Final = re.compile(
     r"(?:\s+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s*\)"
 )
 _DEFINITION: Final = re.compile(r"(?m)^[ >]{0,12}\[[^\[\]\n]{1,999}\]:[ \t]*\n?[ \t]*(?P<address>\S+)[^\n]*$")
-_ELEMENT: Final = re.compile(r"<(?=/?[A-Za-z!?])(?![A-Za-z][A-Za-z0-9+.-]{0,30}:)[^<>]*>")
+_ELEMENT: Final = re.compile(r"<(?=/?[A-Za-z!?])(?![A-Za-z][A-Za-z0-9+.-]{0,30}:)[^<>]*>?")
 
 
 def addresses(text: str) -> frozenset[str]:
@@ -127,8 +127,11 @@ def safe_reply(reply: str, links: Links) -> str:
 
 def _once(text: str, links: Links) -> str:
     text = re.sub(r"\\([:/.@&#\[\]()<>!])", r"\1", html.unescape(text))
-    text = _INLINE.sub(lambda found: _inline(found, links), text)
-    text = _ELEMENT.sub(lambda found: "" if set("=:/!?") & set(found.group()) else found.group(), text)
+    for _ in range(_MOST_PASSES):  # an image may be the text of a link
+        text, former = _INLINE.sub(lambda found: _inline(found, links), text), text
+        if text == former:
+            break
+    text = _ELEMENT.sub(_element, text)
     text = _DEFINITION.sub(lambda found: found.group() if links.allow(found["address"].strip("<>")) else "", text)
     return _ADDRESS.sub(lambda found: _bare(found.group(), links), text)
 
@@ -136,6 +139,14 @@ def _once(text: str, links: Links) -> str:
 def _inline(found: re.Match[str], links: Links) -> str:
     address = found["angle"] if found["angle"] is not None else found["plain"]
     return found.group() if links.allow(address) else found["text"]
+
+
+def _element(found: re.Match[str]) -> str:
+    """Markup goes; what is only an angle bracket before a word loses the bracket, or stays when it carries nothing."""
+    text = found.group()
+    if not text.endswith(">"):
+        return text[1:]
+    return "" if set("=:/!?") & set(text) else text
 
 
 def _bare(address: str, links: Links) -> str:
