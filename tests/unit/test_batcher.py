@@ -14,7 +14,7 @@ from tests.support.sim_recorders import CrashingProbe, SimHealth, SimMeter
 from tests.support.sim_source import MODEL, WordCounter, vector_of
 from tests.support.sim_stage import FAIR
 from tests.support.sim_weather import Weather, dice
-from worker.embedding.batcher import BatchingEmbedder
+from worker.embedding.batcher import REMEMBERED, BatchingEmbedder
 from worker.embedding.gate import REFUSED_WAIT
 from worker.embedding.lanes import LINGER, Limits
 from worker.errors import Malformed, PinMismatch, Poison, Refused, Throttled, Unavailable
@@ -97,7 +97,7 @@ def test_every_answered_request_is_told_as_an_advance() -> None:
 
 
 def test_a_text_that_is_on_its_way_is_not_sent_again() -> None:
-    """Also when the request is out already; afterwards it is, since nothing is remembered here."""
+    """Also when the request is out already."""
 
     async def main() -> None:
         kit = Kit()
@@ -106,8 +106,27 @@ def test_a_text_that_is_on_its_way_is_not_sent_again() -> None:
         await kit.right(WORDS[:2])
         await first
         assert [texts for _, texts in kit.client.calls] == [WORDS[:1], WORDS[1:2]]
+
+    virtual.run(main)
+
+
+def test_a_vector_is_remembered_until_its_document_is_stored() -> None:
+    """Another document with the same text may ask in between; a bounded number is, and no failure."""
+
+    async def main() -> None:
+        kit = Kit()
         await kit.right(WORDS[:1])
-        assert len(kit.client.calls) == 3
+        await kit.right(WORDS[:2])
+        assert [texts for _, texts in kit.client.calls] == [WORDS[:1], WORDS[1:2]]
+        await kit.right([f"other {number}" for number in range(REMEMBERED)])
+        assert len(kit.embedder._in_flight) == REMEMBERED  # pyright: ignore[reportPrivateUsage]
+        sent = len(kit.client.calls)
+        await kit.right(WORDS[:1])
+        assert len(kit.client.calls) == sent + 1
+        kit.client.poison = lambda text: text == "bad"
+        for _ in range(2):
+            assert isinstance((await kit.embedder.embed(["bad"]))[0], Poison)
+        assert [texts for _, texts in kit.client.calls[sent + 1 :]] == [["bad"], ["bad"]]
 
     virtual.run(main)
 

@@ -6,6 +6,7 @@ impossible is found by halving.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -22,6 +23,9 @@ from worker.pipeline.around import Around
 
 CONTROL = "How to land an ollie."
 """A text that every model can embed: whether a bad vector is the endpoint's fault or that of one text."""
+
+REMEMBERED = 1024
+"""Vectors that are kept after they were given: more than the pumps store together, 6 MB at 1,536 dimensions."""
 
 LOCAL_LIMITS = Limits(texts=16, tokens=4_096, concurrency=2)
 """In-process: small batches, since nothing is saved by larger ones and a rider's edit should not wait behind them; two,
@@ -40,10 +44,11 @@ class BatchingEmbedder:
         self._around = around
         self._gate = gate or Gate(limits, around, usd)
         self._in_flight: dict[str, asyncio.Future[Result]] = {}
+        self._given: deque[str] = deque()  # those of them that have their vector
         self._lanes = Lanes()
         self._dispatching = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self.texts_embedded = 0
+        self.texts_embedded = self.tokens_embedded = self.requests_answered = 0
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector | Poison]:
         """Embed each text; waits through an outage. Raises Fatal when nothing will work until a person acts."""
@@ -66,10 +71,19 @@ class BatchingEmbedder:
         if future := self._in_flight.get(text):
             return future
         future = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda _done: self._in_flight.pop(text, None))
+        future.add_done_callback(lambda done: self._landed(text, done))
         self._in_flight[text] = future
         lane.append(Waiting(text, self._tokens.count(text), future))
         return future
+
+    def _landed(self, text: str, done: asyncio.Future[Result]) -> None:
+        """Remember a vector for a while: the document that it is for may not be stored yet when another asks."""
+        if done.cancelled() or done.exception() is not None or isinstance(done.result(), Poison):
+            del self._in_flight[text]
+            return
+        self._given.append(text)
+        if len(self._given) > REMEMBERED:
+            del self._in_flight[self._given.popleft()]
 
     async def _dispatch(self) -> None:
         """While texts wait: let others join them, wait for a turn, and only then cut what goes."""
@@ -152,6 +166,8 @@ class BatchingEmbedder:
                         raise
                 else:
                     self.texts_embedded += len(batch)
+                    self.tokens_embedded += sum(one.tokens for one in batch)
+                    self.requests_answered += 1
                     return embedded
             if bad >= MALFORMED_LIMIT:
                 await self._blame_text(bad)
