@@ -22,8 +22,9 @@ from brain.tool import Arguments, Result, Tool, ToolContext, Words
 MOST_POSTS: Final = 10
 LONGEST_CAPTION: Final = 280  # characters
 _MOST_AUTHORS: Final = 1_000
-_PUBLIC: Final[Mapping[str, Any]] = {"status": "published", "visibility": "public"}
-_HOMIES: Final[Mapping[str, Any]] = {"status": "published", "visibility": "homies"}
+_Condition = Mapping[str, Any]
+_PUBLIC: Final[_Condition] = {"status": "published", "visibility": "public"}
+_HOMIES: Final[_Condition] = {"status": "published", "visibility": "homies"}
 _FIELDS: Final = dict.fromkeys(
     [
         *("userId", "mediaType", "caption", "sportTypes", "spotId", "trickIds", "visibility", "status", "createdAt"),
@@ -76,25 +77,27 @@ async def read_feed(context: ToolContext, arguments: ReadFeed) -> Posts:
     whose, limit = arguments.whose or "mine", arguments.limit or 5
     sport = known_sport(arguments.sport)
     rows: dict[str, Row] = {}
-    for condition in await _conditions(context, whose):
-        found = await _posts(context, condition, sport, limit)
+    for first, rest in await _conditions(context, whose):
+        found = await _posts(
+            context, first, {**rest, "sportTypes": {"$in": spellings(sport)}} if sport else rest, limit
+        )
         rows |= {str(row["_id"]): row for row in found if _is_shown(row, context.rider)}
     newest = sorted(rows.values(), key=_newest, reverse=True)[:limit]
     results = await _told(context, newest)
     return Posts(results=results, total=len(results), message=None if results else "no such posts to see")
 
 
-async def _conditions(context: ToolContext, whose: Whose) -> list[Mapping[str, Any]]:
-    """What the rider may see, a query each: an index serves every one of them."""
-    mine: Mapping[str, Any] = {"userId": {"$in": both_forms(context.rider)}}
+async def _conditions(context: ToolContext, whose: Whose) -> list[tuple[_Condition, _Condition]]:
+    """What the rider may see, a query each: first what an index serves, then the rest of it."""
+    mine: _Condition = {"userId": {"$in": both_forms(context.rider)}}
     if whose == "mine":
-        return [mine]
-    close = {"userId": {"$in": await _authors(context, {"homies": {"$in": both_forms(context.rider)}})}}
+        return [(mine, {})]
+    close = await _authors(context, {"homies": {"$in": both_forms(context.rider)}})
     if whose == "everyone":
-        return [mine, _PUBLIC, {**_HOMIES, **close}]
+        return [(mine, {}), (_PUBLIC, {}), ({"userId": {"$in": close}}, _HOMIES)]
     friends = await _homies(context)
-    both = [id_ for id_ in friends if id_ in close["userId"]["$in"]]
-    return [{**_PUBLIC, "userId": {"$in": friends}}, {**_HOMIES, "userId": {"$in": both}}]
+    both = [id_ for id_ in friends if id_ in close]
+    return [({"userId": {"$in": friends}}, _PUBLIC), ({"userId": {"$in": both}}, _HOMIES)]
 
 
 async def _authors(context: ToolContext, condition: Mapping[str, Any]) -> list[ObjectId | str]:
@@ -113,11 +116,11 @@ async def _homies(context: ToolContext) -> list[ObjectId | str]:
     return [form for one in homies if (id_ := object_id(one)) is not None for form in both_forms(str(id_))]
 
 
-async def _posts(context: ToolContext, condition: Mapping[str, Any], sport: str | None, limit: int) -> list[Row]:
-    """The newest posts of a kind. The feed says "surf" where the rest says "surfing"."""
+async def _posts(context: ToolContext, first: _Condition, rest: _Condition, limit: int) -> list[Row]:
+    """The newest posts that meet both conditions. The feed says "surf" where the rest of the data says "surfing"."""
     pipeline: list[Mapping[str, Any]] = [
-        {"$match": condition},
-        {"$match": {"sportTypes": {"$in": spellings(sport)}} if sport else {}},
+        {"$match": first},
+        {"$match": rest},
         {"$sort": {"createdAt": -1, "_id": -1}},
         {"$limit": limit},
         {"$project": _FIELDS},

@@ -7,7 +7,7 @@ from bson import DBRef, ObjectId
 
 from tests.support.tool_world import JUNO, LOTTE, MIKA, NOW, ORIGIN, PRIYA, SAM, TANE, ToolWorld, sample_id
 
-SKATE, SNOW, BMX, SURF = "5a", "5b", "5c", "5d"
+SKATE, SNOW, SURF = "5a", "5b", "5d"
 
 
 def names(hits: list[dict[str, Any]]) -> list[str]:
@@ -157,6 +157,16 @@ async def test_hidden_and_dangling_edges_lead_nowhere(world: ToolWorld, trick: s
     assert "launch an air reverse" not in told.text
 
 
+async def test_no_edge_leads_into_another_sport(world: ToolWorld) -> None:
+    """The editors' rules forbid it; the data may hold one all the same."""
+    edge = {"trickId": ObjectId(sample_id(SURF, 7)), "research": {"status": "published"}, "order": 0}
+    await world.database["trickipedia"].update_one(
+        {"_id": ObjectId(sample_id(SKATE, 11))}, {"$push": {"progression.nextSteps": edge}}
+    )
+    told = await world.call("recommend_next_trick", SAM, trick_name="kickflip")
+    assert names(told.data["recommendations"]) == ["Varial Kickflip", "Hardflip"]
+
+
 async def test_the_way_to_a_trick(world: ToolWorld) -> None:
     """Prerequisites first, the trick last; a rejected edge (to the drop in) is none; a landed trick covers its own."""
     told = (await world.call("learning_path", MIKA, trick_name="tre flip")).data
@@ -188,7 +198,7 @@ async def test_the_way_for_somebody_unknown(world: ToolWorld) -> None:
     (other,) = {"skateboarding", "snowboarding"} - {several["sport"]}
     assert several["note"] == f"there is a trick of this name in {other} too; name the sport for it"
     snow = await world.call("learning_path", trick_name="lipslide", sport="snow")
-    assert (snow.data["sport"], snow.data["steps"][-1]["id"]) == ("snowboarding", sample_id("5b", 27))
+    assert (snow.data["sport"], snow.data["steps"][-1]["id"]) == ("snowboarding", sample_id(SNOW, 27))
     assert (await world.call("learning_path", trick_name="zorp")).code == "not_found"
 
 

@@ -1,0 +1,110 @@
+"""Every query of every tool is explained: none scans a collection where an index should serve."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
+
+import pytest
+from pymongo import AsyncMongoClient, monitoring
+from pymongo.asynchronous.database import AsyncDatabase
+
+from brain.indexes import ensure_indexes
+from brain.knowledge.connect import Row
+from brain.tools import ALL_TOOLS
+from tests.support.tool_world import JUNO, MIKA, ToolWorld, fill, sample_id
+
+_READS: Final = ("find", "aggregate", "count", "distinct")
+
+SCANS: Final[Mapping[tuple[str, str], str]] = {
+    ("tricklists", "user"): "the embedded server cannot index a DBRef (brain.indexes.NOT_EMBEDDED)",
+    ("trickipedia", "difficulty"): "a pattern; the catalogue has some hundred tricks",
+}
+"""Where a collection may be scanned: by which field of it, and why no index serves."""
+
+CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
+    ("save_spot", {"spot_id": sample_id("30", 12)}),
+    ("spots_near_me", {"latitude": 47.6, "longitude": -122.3, "sport": "skate"}),
+    ("spots_near_me", {}),
+    ("spot_details", {"spot_id": sample_id("30", 1)}),
+    ("find_videos", {"trick": "50-50"}),
+    ("link_trick_to_spot", {"trick_id": sample_id("74", 1), "spot_id": sample_id("30", 1)}),
+    ("link_trick_to_video", {"trick_id": sample_id("74", 1), "video_url": "https://clips.example.com/1"}),
+    ("read_feed", {}),
+    ("read_feed", {"whose": "homies", "sport": "surf"}),
+    ("read_feed", {"whose": "everyone"}),
+    ("my_progress", {}),
+    ("recommend_next_trick", {}),
+    ("recommend_next_trick", {"trick_name": "kickflip"}),
+    ("recommend_next_trick", {"sport": "surf"}),
+    ("learning_path", {"trick_name": "tre flip"}),
+    ("find_events", {"sport": "bmx", "place": "berlin"}),
+    ("find_events", {"latitude": 52.5, "longitude": 13.4}),
+]
+
+
+class Commands(monitoring.CommandListener):
+    """Remembers what was read."""
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, Any]] = []
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        """A command as it is sent, without the session's fields."""
+        if event.command_name in _READS:
+            own = (
+                "lsid",
+                "$clusterTime",
+                "$db",
+                "$readPreference",
+                "readConcern",
+                "txnNumber",
+                "startTransaction",
+                "autocommit",
+            )
+            self.seen.append({key: value for key, value in event.command.items() if key not in own})
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
+        """Nothing."""
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+async def watched(mongo_uri: str, database_name: str) -> AsyncIterator[tuple[ToolWorld, Commands]]:
+    """The sample data, the indexes, and who is asked what."""
+    commands = Commands()
+    client: AsyncMongoClient[Row] = AsyncMongoClient(mongo_uri, tz_aware=True, event_listeners=[commands])
+    async with client:
+        database: AsyncDatabase[Row] = client[database_name]
+        await fill(database)
+        await ensure_indexes(database, embedded="TEST_ATLAS_URI" not in os.environ)
+        yield ToolWorld(database), commands
+
+
+@pytest.mark.parametrize(("name", "arguments"), CALLS)
+async def test_no_query_scans_a_collection(
+    watched: tuple[ToolWorld, Commands], name: str, arguments: dict[str, Any]
+) -> None:
+    """The plan of each command that the tool sends."""
+    world, commands = watched
+    await world.call(name, JUNO if name == "read_feed" else MIKA, **arguments)
+    seen, commands.seen = commands.seen, []
+    assert seen
+    for command in seen:
+        plan = str(await world.database.command({"explain": command, "verbosity": "queryPlanner"}))
+        collection, condition = command.get("find") or command["aggregate"], _condition(command)
+        if not any((collection, field) in SCANS for field in condition):
+            assert "COLLSCAN" not in plan, command
+            assert "IXSCAN" in plan, command
+
+
+def _condition(command: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the database is asked to find first."""
+    return command["filter"] if "find" in command else command["pipeline"][0]["$match"]
+
+
+def test_every_new_tool_is_explained() -> None:
+    """One without a plan fails here."""
+    names = [tool.name for tool in ALL_TOOLS]
+    assert {name for name, _ in CALLS} == set(names[names.index("save_spot") :])
