@@ -14,7 +14,7 @@ from brain.spots import SPOT_FIELDS, SpotFound, spot_cards, spot_facts
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
 
 MOST_SPOTS: Final = 5
-IMPORTANT: Final = "These spots are in TrickBook; link to their url. Say so if you suggest places that are not."
+IMPORTANT: Final = "These spots are in TrickBook; link to their webUrl. Say so if you suggest places that are not."
 LOOSE: Final = Collation("en", strength=1)
 """Neither case nor accents of a state count; its index has the same collation (`brain.indexes`)."""
 _MOST_WORDS: Final = 6
