@@ -46,7 +46,7 @@ async def snapshot(world: ToolWorld) -> dict[str, Any]:
 
 
 async def test_the_keys_and_counts_of_the_shipped_tool(world: ToolWorld) -> None:
-    """ "Completed", "Landed" and "Complete" are landed, "Learning" is not; a card a list."""
+    """The words "Completed", "Landed" and "Complete" are landed, "Learning" is not; a card a list."""
     found = await world.call("get_user_tricklists", MIKA)
     assert set(found.data) == {"totalListCount", "recentLists", "responseGuide"}
     assert found.data["totalListCount"] == 2
