@@ -1,10 +1,10 @@
 """The indexes that the tools' queries need, in one place; `tests/integration/test_tool_plans.py` explains each query.
 
-Creating one that is there already changes nothing. `spots` has its first one from the backend.
+The backend has made some of them already: those on `spots` by place, of the one bucket of saved spots, of profiles.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.asynchronous.database import AsyncDatabase
@@ -18,7 +18,10 @@ INDEXES: Final[Mapping[str, Sequence[IndexModel]]] = {
         IndexModel([("approvalStatus", ASCENDING), ("state", ASCENDING)], name="state_loose", collation=LOOSE),
         IndexModel("userId"),
     ),
-    "spotlists": (IndexModel("userId"),),
+    "spotlists": (
+        IndexModel("userId", name="tools_userId"),
+        IndexModel("userId", name="tools_saved", unique=True, partialFilterExpression={"isDefaultSaved": True}),
+    ),
     "spot_reviews": (IndexModel([("status", ASCENDING), ("spotId", ASCENDING)]),),
     "spot_trick_history": (IndexModel("spotId"),),
     "couch_videos": (
@@ -49,7 +52,24 @@ NOT_EMBEDDED: Final[Mapping[str, Sequence[IndexModel]]] = {"tricklists": (IndexM
 
 
 async def ensure_indexes(database: AsyncDatabase[Row], *, embedded: bool = False) -> None:
-    """Create what is missing. Raises the driver's errors."""
+    """Create what is missing; an index that serves the same is left as it is, whatever its name.
+
+    Raises the driver's errors.
+    """
     for declared in (INDEXES,) if embedded else (INDEXES, NOT_EMBEDDED):
         for collection, indexes in declared.items():
-            await database[collection].create_indexes(list(indexes))
+            there = [_served(index) async for index in await database[collection].list_indexes()]
+            missing = [index for index in indexes if _served(index.document) not in there]
+            if missing:
+                await database[collection].create_indexes(missing)
+
+
+def _served(index: Mapping[str, Any]) -> tuple[object, ...]:
+    """What an index is good for: its keys in order, uniqueness, the rows it holds, how it compares text."""
+    collation: Mapping[str, Any] = index.get("collation") or {}
+    return (
+        list(index["key"].items()),
+        bool(index.get("unique")),
+        index.get("partialFilterExpression"),
+        (collation.get("locale"), collation.get("strength")),
+    )

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from bson import ObjectId
 from pydantic import Field
+from pymongo.errors import DuplicateKeyError
 
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
@@ -127,7 +128,10 @@ async def _made(context: ToolContext, name: str, spot: ObjectId) -> Row:
         "createdAt": now,
         "updatedAt": now,
     }
-    await context.database["spotlists"].insert_one(row, session=context.session)  # which adds `_id`
+    try:
+        await context.database["spotlists"].insert_one(row, session=context.session)  # which adds `_id`
+    except DuplicateKeyError as exc:
+        raise ToolFailure(code="conflict", message="Saved Spots was made just now: try again", retryable=True) from exc
     return row
 
 

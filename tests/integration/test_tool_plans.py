@@ -8,7 +8,7 @@ import pytest
 from pymongo import AsyncMongoClient, monitoring
 from pymongo.asynchronous.database import AsyncDatabase
 
-from brain.indexes import ensure_indexes
+from brain.indexes import INDEXES, ensure_indexes
 from brain.knowledge.connect import Row
 from brain.tools import ALL_TOOLS
 from tests.support.tool_world import JUNO, MIKA, ToolWorld, fill, sample_id
@@ -102,6 +102,21 @@ async def test_no_query_scans_a_collection(
 def _condition(command: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the database is asked to find first."""
     return command["filter"] if "find" in command else command["pipeline"][0]["$match"]
+
+
+async def test_ensuring_twice_changes_nothing(watched: tuple[ToolWorld, Commands]) -> None:
+    """Also where the backend has made one under a name of its own."""
+    world, _ = watched
+    await world.database["spots"].drop_index("userId_1")
+    await world.database["spots"].create_index("userId", name="theirs")
+    before = {name: await _names(world, name) for name in INDEXES}
+    await ensure_indexes(world.database, embedded="TEST_ATLAS_URI" not in os.environ)
+    assert {name: await _names(world, name) for name in INDEXES} == before
+    assert "theirs" in before["spots"]
+
+
+async def _names(world: ToolWorld, collection: str) -> set[str]:
+    return {index["name"] async for index in await world.database[collection].list_indexes()}
 
 
 def test_every_new_tool_is_explained() -> None:

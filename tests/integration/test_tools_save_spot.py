@@ -1,10 +1,13 @@
 """Saving spots: the bucket and named lists, each limit at its border, and whose lists they are."""
 
+import asyncio
+import os
 from typing import Any
 
 import pytest
 from bson import ObjectId
 
+from brain.indexes import ensure_indexes
 from tests.support.tool_world import JUNO, LOTTE, MIKA, NOW, PRIYA, SAM, TANE, Answer, ToolWorld, sample_id
 
 
@@ -69,6 +72,18 @@ async def test_the_first_save_makes_the_bucket(world: ToolWorld) -> None:
         "createdAt": NOW,
         "updatedAt": NOW,
     }
+
+
+async def test_two_first_saves_at_once_make_one_bucket(world: ToolWorld) -> None:
+    """One of them finds what the other made, or says that it should be tried again; nothing is lost or doubled."""
+    await ensure_indexes(world.database, embedded="TEST_ATLAS_URI" not in os.environ)
+    saves = await asyncio.gather(*(world.call("save_spot", LOTTE, spot_id=spot(number)) for number in (1, 2, 3)))
+    for number, saved in zip((1, 2, 3), saves, strict=True):
+        if saved.code is not None:
+            assert (saved.code, saved.error["retryable"]) == ("conflict", True)
+            assert (await world.call("save_spot", LOTTE, spot_id=spot(number))).code is None
+    (stored,) = await lists(world, LOTTE)
+    assert set(stored["spotIds"]) == {ObjectId(spot(number)) for number in (1, 2, 3)}
 
 
 async def test_a_named_list_is_found_in_any_case_or_made(world: ToolWorld) -> None:
