@@ -102,6 +102,7 @@ _INLINE: Final = re.compile(
     r"(?:\s+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s*\)"
 )
 _DEFINITION: Final = re.compile(r"(?m)^[ >]{0,12}\[[^\[\]\n]{1,999}\]:[ \t]*\n?[ \t]*(?P<address>\S+)[^\n]*$")
+_AUTOLINK: Final = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{0,30}:[^<>\s]*)>")
 _ELEMENT: Final = re.compile(r"<(?=/?[A-Za-z!?])(?![A-Za-z][A-Za-z0-9+.-]{0,30}:)[^<>]*>?")
 
 
@@ -131,6 +132,7 @@ def _once(text: str, links: Links) -> str:
         text, former = _INLINE.sub(lambda found: _inline(found, links), text), text
         if text == former:
             break
+    text = _AUTOLINK.sub(lambda found: found.group() if links.allow(found[1]) else REMOVED, text)
     text = _ELEMENT.sub(_element, text)
     text = _DEFINITION.sub(lambda found: found.group() if links.allow(found["address"].strip("<>")) else "", text)
     return _ADDRESS.sub(lambda found: _bare(found.group(), links), text)

@@ -81,7 +81,7 @@ EVIL: Final = "https://evil.example/p.png?q=secret"
         (f"[click]({EVIL})", "click"),
         (f"[ ![a]({EVIL}) ]({EVIL})", " a "),
         (f"go to {EVIL}.", f"go to {REMOVED}."),
-        (f"go to <{EVIL}> now", f"go to <{REMOVED}> now"),
+        (f"go to <{EVIL}> now", f"go to {REMOVED} now"),
         (f"![a][1]\n\n[1]: {EVIL}", "![a][1]\n\n"),
         (f"[1]:\n  {EVIL} 'x'\n", "\n"),
         (f'<img src="{EVIL}">', ""),
