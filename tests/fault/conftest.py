@@ -9,7 +9,7 @@ from pymongo import MongoClient
 from brain.knowledge.embedding.openrouter import OpenRouterClient
 from brain.knowledge.http import Library
 from tests.support.crashes import Store, settings
-from tests.support.endpoint import KEY, MODEL, PATIENCE, Connect
+from tests.support.endpoint import KEY, MODEL, PATIENCE, Connect, Kits
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.processes import Embedder, embedder
 from tests.support.serving import serving
@@ -56,3 +56,11 @@ async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
     yield make
     for client in clients:
         await client.close()
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Kits]:
+    """Embedders in front of an endpoint, closed at the end."""
+    kits = Kits()
+    yield kits
+    await kits.close()

@@ -65,6 +65,7 @@ class FakeEmbedder:
         self.arrived = asyncio.Event()  # set by every embedding call
         self.close_idle = False  # close each connection after its answer without saying so beforehand
         self.limit = ProviderLimit()
+        self.at_once = self.most_at_once = 0
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -142,9 +143,14 @@ class FakeEmbedder:
         self.received.append(call)
         self.arrived.set()
         fault = self.script.get(number, self.always)
-        if fault is None:
-            return await _answer(writer, 200, self._right(call))
-        return await self._faulty(fault, call, writer)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if fault is None:
+                return await _answer(writer, 200, self._right(call))
+            return await self._faulty(fault, call, writer)
+        finally:
+            self.at_once -= 1
 
     def load_script(self, raw: Mapping[str, Mapping[str, Any]]) -> None:
         """Take faults as JSON has them."""

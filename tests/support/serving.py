@@ -21,8 +21,18 @@ def serving(server: FakeEmbedder, port: int = 0) -> Generator[FakeEmbedder]:
         try:
             yield server
         finally:
-            asyncio.run_coroutine_threadsafe(server.stop(), loop).result(_PATIENCE)
+            asyncio.run_coroutine_threadsafe(_end(server), loop).result(_PATIENCE)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(_PATIENCE)
         loop.close()
+
+
+async def _end(server: FakeEmbedder) -> None:
+    """Stop, and end connections that came in at that very moment."""
+    await server.stop()
+    late = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*late, return_exceptions=True)
+    await asyncio.sleep(0)  # their transports close in the loop's next turn
