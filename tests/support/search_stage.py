@@ -1,5 +1,6 @@
 """Both search engines over the same chunks: Atlas' on the strict fake, the exact one on the embedded server."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,13 +12,16 @@ from brain.knowledge.chunk import Vector
 from brain.knowledge.connect import Target, open_client
 from brain.knowledge.embedding import Embedded, Purpose, Usage
 from brain.knowledge.pin import Model, Pin
-from brain.knowledge.search import SearchEngine
+from brain.knowledge.search import Filter, SearchEngine
 from brain.knowledge.search.atlas import AtlasSearch
 from brain.knowledge.search.exact import ExactSearch
+from brain.knowledge.search.follow import Followed
 from brain.knowledge.search.index import definition
+from brain.knowledge.search.table import VectorTable
 from brain.knowledge.search.vectors import binary
 from tests.support.fake_mongod import FakeMongod
 from tests.support.fake_mongod.server import DATABASE
+from tests.support.following import PATIENCE
 
 Kind = Literal["atlas", "exact", "exact, following"]
 Row = dict[str, Any]
@@ -102,3 +106,20 @@ class FixedEmbedder:
 
     async def close(self) -> None:
         """Nothing to give back."""
+
+
+def content(table: VectorTable) -> list[str]:
+    """Every id that can be found, nearest to the first axis first."""
+    return [chunk_id for chunk_id, _ in table.nearest(vector(1), 10_000, Filter())]
+
+
+async def held(followed: Followed) -> list[str]:
+    """Every id that can be found now."""
+    return content(await followed.current())
+
+
+async def becomes(asked: Callable[[], Awaitable[object]], wanted: object) -> None:
+    """Ask again and again until the answer is this."""
+    async with asyncio.timeout(PATIENCE):
+        while await asked() != wanted:  # noqa: ASYNC110 - what is asked has no event
+            await asyncio.sleep(0.005)

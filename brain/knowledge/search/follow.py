@@ -11,7 +11,6 @@ serves until the new one is whole.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import pymongo
@@ -38,6 +37,7 @@ _READ_SECONDS: Final = 30.0
 _IDLE_MS: Final = 1000  # how long the server holds a question without an answer
 _LINGER: Final = 0.02  # seconds in which further events join the first: those of one transaction come together
 _OWNERS: Final = 50  # documents whose chunks are read together
+_CANCEL_SECONDS: Final = 0.2
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
 _CHANGES: Final = frozenset({"insert", "update", "replace", "delete"})
@@ -108,10 +108,14 @@ class Followed:
         self._error: KnowledgeError | None = None
         self._tried = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
         self.loads = 0
 
     async def current(self) -> VectorTable:
         """The table; waits for the first load, and raises what that met. Unavailable once it is closed."""
+        if self._closed:
+            message = f"the search in {self._collection.name} is closed"
+            raise Unavailable(message)
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"following {self._collection.name}")
         if self._table is None:
@@ -122,20 +126,20 @@ class Followed:
             self._task.result()  # a bug ended it
         if self._error is not None and (self._table is None or isinstance(self._error, Fatal)):
             raise self._error.with_traceback(None)
-        if self._table is None or self._task.done():
-            message = f"the search in {self._collection.name} is closed"
+        if self._table is None:
+            message = f"the search in {self._collection.name} was closed before it was loaded"
             raise Unavailable(message)
         return self._table
 
     async def close(self) -> None:
         """Stop following and wait until that has ended."""
+        self._closed = True
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+            await _end(self._task)
 
     async def _run(self) -> None:
         pause = _FIRST_PAUSE
-        while True:
+        while not self._closed:  # a stream that fails to end puts its own error in the place of our cancellation
             before = self.loads
             try:
                 await self._follow()
@@ -143,6 +147,8 @@ class Followed:
                 # What breaks a stream that was whole is no error yet: a new one is opened, and that may succeed.
                 self._error = self._meaning(exc) if self.loads == before else None
             self._tried.set()
+            if self._closed:
+                return
             pause = _FIRST_PAUSE if self.loads > before else min(pause * 2, _LONGEST_PAUSE)
             await self._pause(pause)
 
@@ -201,6 +207,7 @@ class _Reader:
     def __init__(self, stream: AsyncChangeStream[Row]) -> None:
         self._stream = stream
         self._asked: asyncio.Task[Row | None] | None = None
+        self._closed = False
 
     async def some(self) -> list[Row]:
         """The next event and those that come with it; none when the stream has ended. Raises the driver's error."""
@@ -222,16 +229,28 @@ class _Reader:
 
     async def close(self) -> None:
         """Take back the question."""
+        self._closed = True
         if self._asked is not None:
-            self._asked.cancel()
-            with suppress(asyncio.CancelledError, PyMongoError):
-                await self._asked
+            await _end(self._asked)
+            if not self._asked.cancelled():
+                self._asked.exception()  # looked at; whatever it was, the stream ends here
 
     async def _next(self) -> Row | None:
-        while True:
+        while not self._closed:
             event = await self._stream.try_next()
             if event is not None or not self._stream.alive:
                 return event
+        return None
+
+
+async def _end(task: asyncio.Task[Any]) -> None:
+    """Cancel a task until it has ended: the driver may take a cancellation for a broken connection, and ask again.
+
+    It is not awaited, which would take its cancellation for the caller's.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
 
 
 def _slices(owners: Sequence[str]) -> Sequence[Sequence[str]]:
