@@ -13,7 +13,7 @@ from typing import Final
 
 from brain.knowledge.connect import Target, masked
 from brain.knowledge.embedding import EmbeddingClient
-from brain.knowledge.embedding.choose import forbids, is_local, model_of
+from brain.knowledge.embedding.choose import is_local, model_of
 from brain.knowledge.pin import Pin
 from brain.knowledge.settings import load
 from brain.knowledge.tokens import counter_for, model_named
@@ -22,9 +22,10 @@ from worker.audit.verify import Auditor
 from worker.clock import Clock, SystemClock
 from worker.config import PREFIX, WorkerSettings
 from worker.embedded import EmbeddedServer
+from worker.embedding.admission import Admission, check_pins
 from worker.embedding.embedders import Embedders
 from worker.embedding.spend import Purse
-from worker.errors import ConfigurationFault, PinMismatch, Retryable
+from worker.errors import ConfigurationFault, Retryable
 from worker.generations import Generations
 from worker.model import Leadership, Scan
 from worker.mongo.budget import MongoBudget
@@ -191,7 +192,7 @@ async def compose(connection: Connection, around: Around) -> App:
     await check_server(database)
     await ensure_pinned(database, model_of(settings))
     embedders = Embedders(settings, around, await _purse(settings, database, around))
-    pins = MongoPins(database, embedders.admit)
+    pins = MongoPins(database, Admission(settings, embedders))
     generations = await pins.load()
     check_pins(settings, generations.live)
     for pin in generations.live:
@@ -261,20 +262,6 @@ def _uri(settings: WorkerSettings) -> str:
         message = "ATLAS_URI is not set: set it to the connection string from Atlas, or add --embedded"
         raise ConfigurationFault(message)
     return settings.atlas_uri.get_secret_value()
-
-
-def check_pins(settings: WorkerSettings, live: Sequence[Pin]) -> None:
-    """Raise PinMismatch when the settings name a model that none of these generations has.
-
-    Either model may be named while two live, so that a switch needs no restart in the same moment.
-    """
-    if all(forbids(settings, pin) for pin in live):
-        message = (
-            f"the chunks are pinned to {live[0].model} ({live[0].dimensions}) and the settings name "
-            f"{settings.embedding_model} ({settings.embedding_dimensions}): unset EMBEDDING_PROVIDER, EMBEDDING_MODEL "
-            "and EMBEDDING_DIMENSIONS to follow the pin, or build the other model beside it (`pin build`)"
-        )
-        raise PinMismatch(message)
 
 
 def target_of(settings: WorkerSettings, pin: Pin) -> ChunkTarget:

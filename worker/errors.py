@@ -132,6 +132,8 @@ def exit_code(error: KnowledgeError) -> int:
 
     A plain Fatal is what nobody foresaw (a code of the server that is not in our tables): a bug, and tried again.
     """
+    if isinstance(error, PinRefused):
+        return EXIT_DIFFERENCES
     if isinstance(error, Retryable | LeaseHeld | FencedOff | BudgetSpent):
         return EXIT_TRY_LATER
     if isinstance(error, Fatal) and type(error) is not Fatal:

@@ -81,16 +81,21 @@ def order(act: Act, pin: Pin) -> dict[str, object]:
 
 def ordered(arguments: Mapping[str, object]) -> tuple[Act, Pin]:
     """What `order` wrote; raises PinRefused for anything else."""
-    act, row = arguments.get("act"), arguments.get("pin")
-    try:
-        pin = Pin.from_row(cast("Mapping[str, object]", row)) if isinstance(row, dict) else None
-    except (KeyError, ValueError):
-        pin = None
+    act, pin = arguments.get("act"), pin_of(arguments)
     known = _ACTS.get(act) if isinstance(act, str) else None
     if known is None or pin is None:
         message = "this is no act on a generation: the command is of another version than this worker"
         raise PinRefused(message)
     return known, pin
+
+
+def pin_of(arguments: Mapping[str, object]) -> Pin | None:
+    """The pin that the arguments of a request name; None where they name none."""
+    row = arguments.get("pin")
+    try:
+        return Pin.from_row(cast("Mapping[str, object]", row)) if isinstance(row, dict) else None
+    except (KeyError, ValueError):
+        return None
 
 
 def _built(now: Generations, pin: Pin) -> Generations:

@@ -365,17 +365,6 @@ class Publication:
     beside: "Mapping[Pin, Publication]" = field(default_factory=dict[Pin, "Publication"])
 
 
-# --- generations ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class IndexState:
-    """The search index of a generation: whether it can serve now, and in words how it stands."""
-
-    ready: bool
-    words: str
-
-
 # --- durable positions ------------------------------------------------------------------------------------------------
 
 

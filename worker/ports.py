@@ -20,7 +20,6 @@ from worker.model import (
     DeadLetter,
     DocKey,
     DocState,
-    IndexState,
     Leadership,
     Outcome,
     Position,
@@ -251,14 +250,6 @@ class Pins(Protocol):
 
     async def clear(self, leadership: Leadership) -> Sequence[str]:
         """Remove the collections that are `leaving`; which. Only when nobody writes into them any more."""
-        ...
-
-
-class VectorIndex(Protocol):
-    """The index that a server with vector search needs of a generation."""
-
-    async def status(self, pin: Pin) -> IndexState:
-        """How it stands; `ready` with no index where the server has none and the exact engine serves."""
         ...
 
 

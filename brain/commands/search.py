@@ -14,7 +14,7 @@ from bson import Timestamp
 
 from brain.config import PREFIX, BrainSettings
 from brain.knowledge.connect import find_target, open_client
-from brain.knowledge.embedding.choose import embedding_client
+from brain.knowledge.embedding.pinned import PinnedClients
 from brain.knowledge.search.service import Found, KnowledgeSearch
 from brain.knowledge.settings import load
 
@@ -51,7 +51,7 @@ def run(question: Question) -> None:
 async def _search(question: Question, settings: BrainSettings) -> Found:
     uri = None if settings.atlas_uri is None else settings.atlas_uri.get_secret_value()
     target = await asyncio.to_thread(find_target, uri, settings.atlas_db, question.data)
-    embedder = embedding_client(settings)
+    embedder = PinnedClients(settings)
     try:
         client = open_client(target)
         try:

@@ -37,7 +37,7 @@ async def index_status(where: Where) -> int:
 
 
 def _pins(app: App) -> Sequence[Pin]:
-    return [app.pin]
+    return app.generations.live
 
 
 def _answer(where: Where, states: Sequence[IndexState]) -> int:

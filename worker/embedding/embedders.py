@@ -12,7 +12,6 @@ from worker.embedding.batcher import LOCAL_LIMITS, BatchingEmbedder
 from worker.embedding.gate import Gate
 from worker.embedding.lanes import Limits
 from worker.embedding.spend import Purse
-from worker.errors import ConfigurationFault, PinRefused
 from worker.model import Leadership
 from worker.pipeline.around import Around
 
@@ -55,14 +54,6 @@ class Embedders:
             limits, gate = self._gates[is_local(model.name)]
             self._embedders[model] = BatchingEmbedder(self.client(pin), counter_for(model), limits, self._around, gate)
         return self._embedders[model]
-
-    def admit(self, pin: Pin) -> None:
-        """Raise PinRefused when this process cannot embed with the pin's model: its key is missing, say."""
-        try:
-            self.client(pin)
-        except ConfigurationFault as error:
-            message = f"the worker that leads cannot embed with {pin.model}: {error}"
-            raise PinRefused(message) from error
 
     async def close(self) -> None:
         """Give up what is on its way, and the connections."""

@@ -170,6 +170,12 @@ class Database:
             result = await self._raw[collection].bulk_write(list(writes), ordered=ordered, session=_raw(session))
             return int(result.matched_count)
 
+    async def collections(self) -> list[str]:
+        """The names of the collections that are there, those of the server itself left out."""
+        with doing(f"listing the collections of {self.name}"):
+            names = await self._raw.list_collection_names(filter={"type": "collection"})
+            return sorted(name for name in names if not name.startswith("system."))
+
     async def drop(self, collection: str) -> None:
         """Remove a collection with its indexes; nothing happens where there is none."""
         with doing(f"dropping {collection}"):

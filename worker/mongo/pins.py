@@ -28,9 +28,9 @@ async def ensure_pinned(database: Database, model: Model) -> None:
 
 
 class MongoPins:
-    """The row of the generations. `admit` raises PinRefused for a model that this process cannot embed with."""
+    """The row of the generations. `admit` raises PinRefused for such as this process could not lead with."""
 
-    def __init__(self, database: Database, admit: Callable[[Pin], None] = lambda _pin: None) -> None:
+    def __init__(self, database: Database, admit: Callable[[Generations], None] = lambda _after: None) -> None:
         self._database = database
         self._admit = admit
 
@@ -40,14 +40,13 @@ class MongoPins:
 
     async def change(self, act: Act, pin: Pin, leadership: Leadership) -> Generations:
         """Do it; see the port."""
-        if act == "build":
-            self._admit(pin)
 
         async def body(session: Session) -> Generations:
             await fence(self._database, leadership, session)
             before = _generations(await self._database.find_one(PINS, {"_id": ACTIVE}, session=session))
             after = changed(before, act, pin)
             if after != before:
+                self._admit(after)
                 await self._database.bulk(PINS, [UpdateOne({"_id": ACTIVE}, _change(after))], session=session)
             return after
 

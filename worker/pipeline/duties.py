@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, cast
 
 from worker.errors import PinRefused
-from worker.generations import ordered
+from worker.generations import ordered, pin_of
 from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Request
 from worker.pipeline.around import Around
 from worker.pipeline.desk import Desk
@@ -155,7 +155,8 @@ class Duties:
                 keys = self._book.watched(_keys(request.arguments.get("keys")))
                 if rows := _rows(request.arguments.get("discard")):
                     store, leadership = self._papers.store, self._leadership
-                    await self._around.persist("database", lambda: store.discard(rows, leadership))
+                    pin = pin_of(request.arguments)
+                    await self._around.persist("database", lambda: store.discard(rows, leadership, pin))
                 await self._desk.attend(keys, "repair")
                 await self.pay_debts_now()
                 return {"looked": len(keys)}

@@ -147,11 +147,12 @@ class Leader:
         if not stop.is_set():
             raise _other_generations()
 
-    async def backfill(self, sources: Sequence[str], reason: str) -> None:
-        """Scan these sources once, without the stream, and end."""
+    async def backfill(self, sources: Sequence[str], reason: str | None) -> None:
+        """Scan these sources once, without the stream, and end; for no reason only where a scan is due or under way."""
 
         async def work(desk: Desk) -> None:
-            await self._around.persist("database", lambda: self._book.want(sources, reason))
+            if (why := reason) is not None:
+                await self._around.persist("database", lambda: self._book.want(sources, why))
             async with Together() as group:
                 scanning = group.create_task(self._scans(desk).scan_for_ever(sources, self._told, self._gap.scanned))
                 await self._book.done(sources)
@@ -159,16 +160,18 @@ class Leader:
 
         await self._once(work)
 
-    async def look(self, keys: Sequence[DocKey], origin: Origin, discard: Sequence[object] = ()) -> None:
-        """Remove the chunk rows `discard`, look at these documents once, without the stream, and end.
+    async def look(
+        self, keys: Sequence[DocKey], origin: Origin, discard: Sequence[object] = (), pin: Pin | None = None
+    ) -> None:
+        """Remove the chunk rows `discard` of a generation (None: the active one), then look at these documents once.
 
-        Of sources that are not watched, at nothing.
+        Without the stream; of sources that are not watched, at nothing.
         """
 
         async def work(desk: Desk) -> None:
             if discard:
                 store, leadership = self._world.papers.store, self._leadership
-                await self._around.persist("database", lambda: store.discard(discard, leadership))
+                await self._around.persist("database", lambda: store.discard(discard, leadership, pin))
             await desk.attend(self._book.watched(keys), origin)
 
         await self._once(work)

@@ -14,11 +14,14 @@ from worker.errors import KnowledgeError
 from worker.model import DocKey, Leadership, Scan
 from worker.ports import Checkpoints
 
-MAKING_SURE: Final = frozenset({"scheduled", "backfill", "generation"})
-"""Reasons of scans that find nothing which answers miss: a worker is ready while they run.
+REPEATING: Final = frozenset({"scheduled", "backfill"})
+"""Reasons of scans of what was scanned before, and followed since: they are not expected to find anything."""
 
-A scan for a `generation` builds one that nobody searches yet.
-"""
+GENERATION: Final = "generation"
+"""The reason of a scan that builds a generation which nobody searches yet."""
+
+MAKING_SURE: Final = REPEATING | {GENERATION}
+"""Reasons of scans that find nothing which answers miss: a worker is ready while they run."""
 
 AND: Final = " + "
 """Between the fingerprints of several generations in the shape of a scan; the active one's stands first."""
@@ -100,9 +103,14 @@ class ScanBook:
         await self._tell()
 
     async def want(self, sources: Sequence[str], reason: str) -> None:
-        """These sources must be scanned from the beginning; durable when it returns."""
+        """These sources must be scanned from the beginning; durable when it returns.
+
+        A scan that is under way for a reason of its own keeps it when one that only repeats is wanted.
+        """
         for source in sources:
-            scan = Scan(source, reason, self._shapes[source], done=False)
+            open_ = self._open.get(source)
+            kept = open_.scan.reason if open_ is not None and reason in REPEATING else reason
+            scan = Scan(source, kept, self._shapes[source], done=False)
             async with self._turn:
                 await self._checkpoints.save_scan(scan, self._leadership)
                 if old := self._open.pop(source, None):
@@ -170,6 +178,11 @@ def covers(scan: Scan, fingerprint: str) -> bool:
     return fingerprint in scan.shape.split(AND)
 
 
+def complete(scan: Scan, fingerprint: str) -> bool:
+    """Whether the source is complete in the generation of this fingerprint."""
+    return covers(scan, fingerprint) and (scan.done or scan.reason in REPEATING)
+
+
 def _due(scan: Scan, shape: str) -> str | None:
     """Why a source must be scanned anew that was last scanned so; None when it need not be.
 
@@ -181,7 +194,7 @@ def _due(scan: Scan, shape: str) -> str | None:
         return "reshaped"
     if all(covers(scan, other) for other in others):
         return None
-    return "generation" if scan.done else scan.reason
+    return GENERATION if scan.done or scan.reason in REPEATING else scan.reason
 
 
 def _check(job: Job) -> None:

@@ -12,7 +12,8 @@ from pymongo.errors import PyMongoError
 from brain.knowledge.chunk import DOC_TYPES
 from brain.knowledge.connect import Row
 from brain.knowledge.embedding import EmbeddingClient
-from brain.knowledge.errors import IndexNotReady, PinMismatch
+from brain.knowledge.embedding.pinned import Clients, OneClient, PinnedClients
+from brain.knowledge.errors import IndexNotReady, KnowledgeError
 from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.pin import Pin
 from brain.knowledge.pins import active_pin
@@ -25,6 +26,9 @@ DEFAULT_LIMIT: Final = 5
 MOST_HITS: Final = 50
 MOST_CHECKED: Final = 20
 """Chunks of one document that are searched to see whether it can be found."""
+
+MOST_SWITCHES: Final = 2
+"""Times that one query begins anew because the pin changed meanwhile; nobody switches more often within one."""
 
 _READ_SECONDS: Final = 10.0
 
@@ -43,13 +47,21 @@ class KnowledgeSearch:
 
     `follow` is for who lives long (the bridge, MCP, chat): the exact engine then shows a publication within a second.
     Without it a search answers from the vectors as of the first one, which is right for a command that ends.
+
+    `client` embeds the queries; with `PinnedClients` in its place each is embedded as the pin says, so that a switch to
+    another model is followed by the next query.
     """
 
     def __init__(
-        self, database: AsyncDatabase[Row], client: EmbeddingClient, mode: Mode = "auto", *, follow: bool = False
+        self,
+        database: AsyncDatabase[Row],
+        client: EmbeddingClient | PinnedClients,
+        mode: Mode = "auto",
+        *,
+        follow: bool = False,
     ) -> None:
         self._database = database
-        self._client = client
+        self._clients: Clients = client if isinstance(client, PinnedClients) else OneClient(client)
         self._mode: Mode = mode
         self._follow = follow
         self._engine: tuple[Pin, SearchEngine] | None = None
@@ -75,10 +87,25 @@ class KnowledgeSearch:
         if doc_type is not None and doc_type not in DOC_TYPES:
             message = f"the document type must be one of {', '.join(DOC_TYPES)}"
             raise ValueError(message)
-        pin = await self._checked_pin()
+        where = Filter(canonical_sport(sport), doc_type)
+        pin = await self._pin()
+        for _ in range(MOST_SWITCHES):
+            try:
+                found = await self._search_under(pin, query, limit, where)
+            except KnowledgeError:
+                if (now := await self._pin()) == pin:
+                    raise
+            else:
+                if found.hits or (now := await self._pin()) == pin:
+                    return found
+            pin = now  # switched amid the query, and the old chunks may be gone already
+        return await self._search_under(pin, query, limit, where)
+
+    async def _search_under(self, pin: Pin, query: str, limit: int, where: Filter) -> Found:
+        client = self._clients.of(pin)
         engine = await self._engine_for(pin)
-        vector = (await self._client.embed([query], "query")).vectors[0]
-        hits: Sequence[Hit] = await engine.search(vector, limit, Filter(canonical_sport(sport), doc_type))
+        vector = (await client.embed([query], "query")).vectors[0]
+        hits: Sequence[Hit] = await engine.search(vector, limit, where)
         return Found(tuple(hits), pin, engine.name)
 
     async def searchable(self, doc_keys: Sequence[str]) -> bool | None:
@@ -87,7 +114,7 @@ class KnowledgeSearch:
         `doc_keys` are the forms that the document's key may have. Of many chunks the newest MOST_CHECKED count. Raises
         what `search` raises; no text is embedded.
         """
-        pin = await self._checked_pin()
+        pin = await self._pin()
         engine = await self._engine_for(pin)
         rows = await self._chunks(pin, doc_keys)
         for row in rows:
@@ -113,20 +140,13 @@ class KnowledgeSearch:
         except PyMongoError as exc:
             raise as_knowledge_error(exc, f"reading the chunks of a document in {pin.collection}") from exc
 
-    async def _checked_pin(self) -> Pin:
+    async def _pin(self) -> Pin:
         pin = await active_pin(self._database)
         if pin is None:
             message = (
                 f"nothing is indexed in the database {self._database.name} yet: run the worker (`python -m worker run`)"
             )
             raise IndexNotReady(message)
-        model = self._client.model
-        if (model.name, model.dimensions) != (pin.model, pin.dimensions):
-            message = (
-                f"the chunks are embedded with {pin.model} ({pin.dimensions}) and this program with {model.name}"
-                f" ({model.dimensions}): set EMBEDDING_PROVIDER, EMBEDDING_MODEL and EMBEDDING_DIMENSIONS to the pin's"
-            )
-            raise PinMismatch(message)
         return pin
 
     async def _engine_for(self, pin: Pin) -> SearchEngine:
