@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -27,6 +27,7 @@ from worker.embedding.embedders import Embedders
 from worker.embedding.spend import Purse
 from worker.errors import ConfigurationFault, Retryable
 from worker.generations import Generations
+from worker.lifecycle import DRAIN_SHARE
 from worker.model import Leadership, Scan
 from worker.mongo.budget import MongoBudget
 from worker.mongo.change_stream import MongoChangeStream
@@ -49,11 +50,15 @@ from worker.pipeline.diff import Target as ChunkTarget
 from worker.pipeline.duties import Papers
 from worker.pipeline.leader import Leader, Terms, World
 from worker.pipeline.shape import Shaper
+from worker.pipeline.together import within
 from worker.ports import KnowledgeStore
 from worker.sources.registry import SOURCES
 
 COMMAND_PATIENCE: Final = 30.0
 """Seconds that a one-shot command waits through an outage before it gives up with exit code 75."""
+
+RELEASE_SECONDS: Final = 1.0
+"""Seconds that giving the lease back may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +151,9 @@ class App:
                 await self.embedders.client(pin).embed(["warm up"])
 
     async def release(self, leadership: Leadership) -> None:
-        """Give the lease back, if the database answers: else it runs out by itself."""
-        try:
-            await self.world.papers.lease.release(leadership)
-        except Retryable:
-            return
+        """Give the lease back, if the database answers soon: else it runs out by itself."""
+        with suppress(Retryable):
+            await within(RELEASE_SECONDS, self.world.papers.lease.release(leadership))
 
 
 @asynccontextmanager
@@ -287,7 +290,6 @@ def _terms(settings: WorkerSettings, generations: Generations) -> Terms:
         beside=tuple(beside),
         offload=asyncio.to_thread,
         window=settings.coalesce_ms / 1000,
-        # A little less than the process has, so that the last checkpoint still fits.
-        drain=settings.drain_seconds * 0.8,
+        drain=settings.drain_seconds * DRAIN_SHARE,
         rescan_every=timedelta(hours=settings.rescan_hours),
     )

@@ -1,6 +1,6 @@
 """Start and stop: signals, drain, the supervisor's watchdog, and what the death of a task means.
 
-    first SIGTERM or SIGINT    drain: `requested` is set, what is in hand is finished, exit 0
+    first SIGTERM or SIGINT    drain: `requested` is set, what is in hand is finished, exit 0, in WORKER_DRAIN_SECONDS
     second one                 stop now: `now` is set; the process is gone a second later at the latest, exit 0
     SIGHUP                     logged and ignored: a closed terminal must not kill a worker by surprise
 
@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import Final, Self, cast
@@ -24,10 +25,15 @@ from worker.errors import EXIT_BUG, EXIT_OK, KnowledgeError, exit_code
 from worker.observe.health import Heartbeat
 from worker.observe.log import log
 
+DRAIN_SHARE: Final = 0.6
+"""Of the stop's time, what the work in hand may take; the rest is for the last position, the driver, the server."""
+CUT_SHARE: Final = 0.8
+"""Of the stop's time, after how much whatever still runs is cut off."""
 ABORT_SECONDS: Final = 1.0  # between "stop now" and the end of the process, whatever it is doing
 BEAT_SECONDS: Final = 1.0
 
 _logger = logging.getLogger(__name__)
+_LAST_WORDS: Final = 0.2  # seconds that the log has to be written
 _STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 _HEARD: Final = (*_STOPPING, signal.SIGHUP)
 
@@ -35,11 +41,15 @@ _HEARD: Final = (*_STOPPING, signal.SIGHUP)
 class Stop:
     """The stop of this process, asked for by signals or `request`; a context manager inside the running event loop.
 
+    `limit`: seconds after the first signal at which the process is gone, whatever still runs then, a thread or a close
+    that does not end included.
+
     The interpreter's C code writes each signal's number into a pipe, and a thread of ours reads it: that works while
     the event loop is blocked too. Leaving the context restores the former handlers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: float | None = None) -> None:
+        self._limit = limit
         self.requested: Final = asyncio.Event()
         self.now: Final = asyncio.Event()
         self._former: dict[signal.Signals, object] = {}
@@ -76,11 +86,15 @@ class Stop:
     def _listen(self, loop: asyncio.AbstractEventLoop, read: int) -> None:
         """Pass the signals on; after the second one, end the process when it does not end itself."""
         asked = 0
+        guarded = self._limit is None
         while heard := os.read(read, 64):
             for number in (number for number in heard if number in _HEARD):
                 asked += number in _STOPPING
                 with contextlib.suppress(RuntimeError):  # the loop is closed: the end is near anyway
                     loop.call_soon_threadsafe(self._hear, number)
+            if asked and not guarded:
+                guarded = True
+                _leave_after(self._limit or 0.0)
             if asked > 1:
                 # Wake early when the context is left: closing the other side makes the pipe readable, with no bytes.
                 ended, _, _ = select.select([read], [], [], ABORT_SECONDS)
@@ -98,6 +112,20 @@ class Stop:
             log(_logger, logging.WARNING, "stop_now", f"{name} again: stopping without a drain", signal=name)
         else:
             log(_logger, logging.INFO, "stop_requested", f"{name}: finishing what is in hand", signal=name)
+
+
+def _leave_after(seconds: float) -> None:
+    """End the process then, unless it has ended: what was in hand is done again at the next start."""
+
+    def leave() -> None:
+        words = f"the stop took longer than {seconds:g} s; the process ends without waiting for what still runs"
+        log(_logger, logging.WARNING, "stop_cut", words)
+        time.sleep(_LAST_WORDS)
+        os._exit(EXIT_OK)
+
+    guard = threading.Timer(max(0.0, seconds - _LAST_WORDS), leave)
+    guard.daemon = True  # it must not keep alive what ends by itself
+    guard.start()
 
 
 def _heard(number: int, frame: object) -> None:
@@ -127,10 +155,6 @@ class Notifier:
     def alive(self) -> None:
         """The watchdog's ping."""
         self._send("WATCHDOG=1")
-
-    def status(self, text: str) -> None:
-        """A line for `systemctl status`."""
-        self._send(f"STATUS={' '.join(text.split())}")
 
     def _send(self, message: str) -> None:
         if not self._address.startswith(("/", "@")):

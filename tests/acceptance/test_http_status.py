@@ -89,6 +89,7 @@ def test_readyz(rig: Rig) -> None:
     assert status == 503
     assert json.loads(body) == {"ready": False, "role": "starting", "reasons": ["the worker is starting"]}
     rig.board.role("leader")
+    rig.board.stream_moved()
     status, body = rig.ask("/readyz")
     assert (status, json.loads(body)) == (200, {"ready": True, "role": "leader", "reasons": []})
 

@@ -32,7 +32,7 @@ from worker.model import Checkpoint, Leadership, Position, Shaped
 from worker.pipeline.around import Around
 from worker.pipeline.diff import Target
 from worker.pipeline.duties import Papers
-from worker.pipeline.leader import Leader, Terms, World
+from worker.pipeline.leader import Farewell, Leader, Terms, World
 from worker.pipeline.shape import T
 
 STORM: Final = 8.0
@@ -71,7 +71,7 @@ class Life:
     health: SimHealth
     probe: CrashingProbe
     stop: asyncio.Event
-    task: "asyncio.Task[None]"
+    task: "asyncio.Task[Farewell]"
 
     def conserved(self) -> None:
         """Every change that came in has its outcome, or is still inside."""

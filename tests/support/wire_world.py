@@ -35,7 +35,7 @@ from worker.observe.metrics import PrometheusMeter
 from worker.pipeline.around import Around, NoProbe
 from worker.pipeline.diff import Target
 from worker.pipeline.duties import Papers
-from worker.pipeline.leader import Leader, Terms, World
+from worker.pipeline.leader import Farewell, Leader, Terms, World
 
 TRICKS: Final = "tricks"
 HURRY: Final = 10.0
@@ -87,7 +87,7 @@ class Life:
     meter: PrometheusMeter
     client: Embedder
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    task: "asyncio.Task[None] | None" = None
+    task: "asyncio.Task[Farewell] | None" = None
 
     def figure(self, name: str) -> float:
         """The sum of the samples whose name (with labels) starts so."""

@@ -34,6 +34,7 @@ def leader() -> tuple[HealthBoard, HandClock]:
     clock = HandClock()
     board = HealthBoard(clock)
     board.role("leader")
+    board.stream_moved()
     return board, clock
 
 
@@ -129,6 +130,7 @@ def test_details_are_masked_and_bounded() -> None:
     """A pause's text goes through the redactor and is cut."""
     board = HealthBoard(HandClock(), lambda text: text.replace("canary", "***"))
     board.role("leader")
+    board.stream_moved()
     board.pause("stream", "canary" + "x" * 1000)
     (reason,) = board.snapshot().reasons
     assert "canary" not in reason
@@ -142,8 +144,24 @@ def test_a_new_leader_has_time_for_its_first_move() -> None:
     board.role("standby")
     clock.at += 500
     board.role("leader")
-    assert board.snapshot().ready
     assert board.moving()
+    board.stream_moved()
+    assert board.snapshot().ready
+
+
+def test_a_new_leader_is_not_ready_before_the_streams_first_answer() -> None:
+    """Until then nobody knows how far the stored position is behind: with a backlog of a minute it is never ready."""
+    board = HealthBoard(HandClock())
+    board.role("standby")
+    board.role("leader")
+    assert board.snapshot().reasons == ("the change stream has not answered yet (0 s)",)
+    board.stream_moved(60.0)
+    assert board.snapshot().reasons == ("the change stream is 60 s behind (limit 30 s)",)
+    board.stream_moved(5.0)
+    assert board.snapshot().ready
+    board.role("standby")
+    board.role("leader")
+    assert not board.snapshot().ready
 
 
 def test_only_a_stuck_leader_is_to_be_restarted() -> None:

@@ -27,6 +27,7 @@ from worker.embedding.remembering import Remembering
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK, ConfigurationFault
 from worker.model import Scan
 from worker.mongo.sample_writer import SampleWriter
+from worker.pipeline.leader import Farewell
 
 T = TypeVar("T")
 
@@ -131,7 +132,7 @@ async def _play(scene: Scene, app: App, writer: SampleWriter, console: Console) 
         await client.close()
 
 
-async def _first(serving: asyncio.Task[None], work: Awaitable[T]) -> T:
+async def _first(serving: asyncio.Task[Farewell], work: Awaitable[T]) -> T:
     """The result of the work; when the worker dies first, what it died of."""
     task = asyncio.ensure_future(work)
     await asyncio.wait({serving, task}, return_when=asyncio.FIRST_COMPLETED)

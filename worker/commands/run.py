@@ -3,11 +3,10 @@
 import asyncio
 import logging
 import os
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Final, TypeVar
+from typing import Final
 
 from brain.knowledge.settings import load
 from worker.app import App, Connection, close, compose, connect
@@ -17,7 +16,7 @@ from worker.commands.where import Where
 from worker.config import PREFIX, WorkerSettings, warnings
 from worker.docs_sync.schedule import Schedule, keep_docs
 from worker.errors import ConfigurationFault, GenerationsChanged
-from worker.lifecycle import Notifier, Stop, beat, supervise
+from worker.lifecycle import CUT_SHARE, Notifier, Stop, beat, supervise
 from worker.model import Leadership
 from worker.mongo.docs import MongoDocs
 from worker.observe.health import HealthBoard, Heartbeat, announce
@@ -27,9 +26,9 @@ from worker.observe.metrics import PrometheusMeter
 from worker.observe.pages import StatusPages
 from worker.observe.redact import Redactor
 from worker.pipeline.around import Around, NoProbe
+from worker.pipeline.leader import Farewell
+from worker.pipeline.together import Together, end, unless
 from worker.ports import Probe
-
-T = TypeVar("T")
 
 STAND_BY: Final = 1.0  # seconds between two looks at the lease
 _logger = logging.getLogger(__name__)
@@ -59,7 +58,7 @@ async def run(where: Where, sample: Path | None, probe: Probe | None = None) -> 
     _wire(meter, board)
     with (
         configure(settings.log_level, secrets=settings.secret_values()) as pipe,
-        Stop() as stop,
+        Stop(settings.drain_seconds) as stop,
         StatusServer(StatusPages(meter, board, heartbeat), settings.metrics_host, settings.metrics_port) as server,
     ):
         meter.read_log_drops(lambda: pipe.dropped)
@@ -75,7 +74,7 @@ async def run(where: Where, sample: Path | None, probe: Probe | None = None) -> 
                     "readiness": announce(board, clock),
                 },
                 stop,
-                settings.drain_seconds,
+                settings.drain_seconds * CUT_SHARE,
             )
             notifier.stopping()
         log(_logger, logging.INFO, "stopped", "the worker has stopped", exit_code=code)
@@ -95,7 +94,7 @@ async def _serve(connection: Connection, around: Around, stop: Stop, start: Star
     """
 
     async def put_together() -> App | None:
-        return await _unless(stop.requested, around.persist("database", lambda: compose(connection, around)))
+        return await unless(stop.requested, around.persist("database", lambda: compose(connection, around)))
 
     first = await put_together()
     if first is None:
@@ -107,7 +106,7 @@ async def _serve(connection: Connection, around: Around, stop: Stop, start: Star
         while app is not None:
             try:
                 await app.warm_up()
-                leadership = leadership or await _unless(stop.requested, _stand_by(app, around))
+                leadership = leadership or await unless(stop.requested, _stand_by(app, around))
                 again = leadership is not None and await _lead(app, leadership, stop.requested)
             finally:
                 await close(app)
@@ -123,17 +122,23 @@ async def _lead(app: App, leadership: Leadership, stop: asyncio.Event) -> bool:
     log(_logger, logging.INFO, "leading", "this process leads", epoch=leadership.epoch)
     schedule = Schedule.of(app.settings)
     again = False
-    async with asyncio.TaskGroup() as group:
-        docs = group.create_task(keep_docs(schedule, MongoDocs(app.database), app.clock)) if schedule else None
+    async with Together() as group:
+        docs = [group.create_task(keep_docs(schedule, MongoDocs(app.database), app.clock))] if schedule else []
         try:
-            await app.leader(leadership).serve(stop)
+            _say(await app.leader(leadership).serve(stop))
         except GenerationsChanged as change:
             again = True
             log(_logger, logging.INFO, "generations_changed", str(change))
-        if docs:
-            docs.cancel()
-    log(_logger, logging.INFO, "drained", "everything in hand has its outcome; the checkpoint is stored")
+        await end(docs)
     return again
+
+
+def _say(farewell: Farewell) -> None:
+    """One line for the end of a leadership, true in every case."""
+    left = f"{farewell.left} changes are left to the next start" if farewell.left else "nothing in hand is left"
+    stored = "the last position is stored" if farewell.stored else "the last position could not be stored"
+    whole = farewell.stored and not farewell.left
+    log(_logger, logging.INFO if whole else logging.WARNING, "drained", f"{left}; {stored}", left=farewell.left)
 
 
 async def _stand_by(app: App, around: Around) -> Leadership:
@@ -144,15 +149,3 @@ async def _stand_by(app: App, around: Around) -> Leadership:
             return leadership
         around.health.role("standby")
         await around.clock.sleep(STAND_BY)
-
-
-async def _unless(stopped: asyncio.Event, work: Coroutine[object, object, T]) -> T | None:
-    """The result of the work, or None when the stop comes first."""
-    task, stop = asyncio.ensure_future(work), asyncio.ensure_future(stopped.wait())
-    try:
-        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-        return task.result() if task.done() else None
-    finally:
-        stop.cancel()
-        task.cancel()
-        await asyncio.gather(task, stop, return_exceptions=True)

@@ -2,8 +2,8 @@
 
 starting   not ready
 standby    ready: it waits for the lease, and that is its work
-leader     ready when every first scan is done, the stream moved within 10 s, nothing is paused, and the oldest change
-           without outcome has waited less than 30 s
+leader     ready when every first scan is done, the stream answered and moved within 10 s, nothing is paused, and the
+           oldest change without outcome has waited less than 30 s
 """
 
 import logging
@@ -54,6 +54,7 @@ class HealthBoard:
         self._paused: dict[str, str] = {}
         self._moved = clock.monotonic()
         self._behind = 0.0
+        self._answered = False
         self._oldest: float | None = None
         self._progress = clock.monotonic()
         self._scans: tuple[str, ...] = ()
@@ -83,6 +84,7 @@ class HealthBoard:
         """The stream answered; its place is so many seconds behind the database's present."""
         with self._lock:
             self._moved = self._clock.monotonic()
+            self._answered = True
             was, self._behind = self._behind, behind
         if behind >= WATERMARK_SECONDS > was:
             log(_logger, logging.WARNING, "behind", f"the stream is {behind:.0f} s behind the database", behind=behind)
@@ -102,11 +104,16 @@ class HealthBoard:
             self._progress = self._clock.monotonic()
 
     def role(self, role: Role) -> None:
-        """What this process is now; a new leader has a full span of time for its first move."""
+        """What this process is now.
+
+        A new leader has a full span of time for its first move, but is not ready before it: how far the stored position
+        is behind shows with the stream's first answer.
+        """
         with self._lock:
             if role != self._role:
                 self._moved = self._progress = self._clock.monotonic()
                 self._behind = 0.0
+                self._answered = False
             self._role = role
 
     def scans_pending(self, sources: Sequence[str]) -> None:
@@ -133,7 +140,9 @@ class HealthBoard:
         if self._scans:
             reasons.append(f"the first scan is not done: {', '.join(self._scans)}")
         silent = now - self._moved
-        if silent >= STREAM_SECONDS:
+        if not self._answered:
+            reasons.append(f"the change stream has not answered yet ({silent:.0f} s)")
+        elif silent >= STREAM_SECONDS:
             reasons.append(f"the change stream has not moved for {silent:.0f} s (limit {STREAM_SECONDS:.0f} s)")
         if self._behind >= WATERMARK_SECONDS:
             reasons.append(f"the change stream is {self._behind:.0f} s behind (limit {WATERMARK_SECONDS:.0f} s)")

@@ -58,6 +58,7 @@ class Coalescer:
         self._held: dict[DocKey, _Waiting] = {}  # came in while the document was being worked on
         self._busy: set[DocKey] = set()
         self._unsettled = 0
+        self._closed = False
         self._filled = asyncio.Event()
         self._emptied = asyncio.Condition()
 
@@ -118,10 +119,17 @@ class Coalescer:
         async with self._emptied:
             self._emptied.notify_all()
 
+    def close(self) -> None:
+        """Hand out nothing more of what only waits its turn (scans, refreshes): whoever wanted it will ask again."""
+        self._closed = True
+
     async def drained(self) -> None:
-        """Wait until nothing is inside."""
+        """Wait until nothing is inside, or, once closed, nothing that is still handed out."""
         async with self._emptied:
-            await self._emptied.wait_for(lambda: self._unsettled == 0)
+            await self._emptied.wait_for(self._is_drained)
+
+    def _is_drained(self) -> bool:
+        return not (self._urgent or self._held or self._busy or (self._patient and not self._closed))
 
     def _add(self, shelf: dict[DocKey, _Waiting], received: Received) -> None:
         key = received.change.key
@@ -139,7 +147,7 @@ class Coalescer:
     def _due(self, limit: int, *, urgent_only: bool) -> list[Work]:
         now = self._clock.monotonic()
         keys = [key for key, waiting in _first(self._urgent, limit) if waiting.due <= now]
-        if not urgent_only:
+        if not (urgent_only or self._closed):
             keys += [key for key, _ in _first(self._patient, limit - len(keys))]
         works: list[Work] = []
         for key in keys:

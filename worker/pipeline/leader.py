@@ -30,7 +30,7 @@ from worker.pipeline.scan import Scanner
 from worker.pipeline.scan_book import AND, ScanBook
 from worker.pipeline.scan_loop import ScanLoop
 from worker.pipeline.shape import Offload, Shaper, chunk_limit
-from worker.pipeline.together import Together, end, first_of
+from worker.pipeline.together import Together, end, first_of, unless, within
 from worker.ports import ChangeStream, Documents, TextEmbedder
 from worker.sources.source import Source
 
@@ -40,6 +40,9 @@ stream tells alone."""
 
 WATCH_EVERY: Final = 15.0
 """Seconds between two looks at the history and the dead letters: slow things, and alerts wait minutes anyway."""
+
+LAST_WORDS: Final = 1.0
+"""Seconds that the last position may take, when the drain has used up all the time there was."""
 
 CAPACITY: Final = 5000
 """Changes without outcome that the worker holds; beyond, the stream is not read further."""
@@ -55,6 +58,14 @@ class World:
     embedder: TextEmbedder
     beside: Mapping[Pin, TextEmbedder] = field(default_factory=dict[Pin, TextEmbedder])
     """The embedder of each generation beside the active one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """How a leadership ended: `left` changes have no outcome yet, and the last position is `stored`, or is not."""
+
+    left: int = 0
+    stored: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +123,15 @@ class Leader:
         self._gap = GapReport(around.clock)
         self._book = ScanBook(world.papers.checkpoints, shapes(terms), leadership)
 
-    async def serve(self, stop: asyncio.Event) -> None:
-        """Lead until `stop`, then drain and store the last checkpoint.
+    async def serve(self, stop: asyncio.Event) -> Farewell:
+        """Lead until `stop`, then drain and store the last checkpoint, as far as the time for it allows.
 
         Raises an ExceptionGroup of whatever ended a task: FencedOff, Fatal, or a bug; GenerationsChanged, drained
         likewise, when other generations live now than this leader was made for.
         """
-        position = await self._begin()
+        position = await unless(stop, self._begin())
+        if position is None:
+            return Farewell()
         # Not before the scans to do are known: else it would look ready for a moment.
         self._around.health.role("leader")
         desk, duties = self._desk(position)
@@ -140,12 +153,15 @@ class Leader:
             await first_of(stop, duties.generations_changed)
             await end(finders)
             await self._around.probe.reached("draining")
+            began = self._around.clock.monotonic()
             await self._drain()
             await self._around.probe.reached("drained")
             await end(workers)
-        await duties.save_checkpoint()
+        rest = self._terms.drain - (self._around.clock.monotonic() - began)
+        stored = await within(max(rest, LAST_WORDS), duties.save_checkpoint())
         if not stop.is_set():
             raise _other_generations()
+        return Farewell(self._coalescer.unsettled, stored)
 
     async def backfill(self, sources: Sequence[str], reason: str | None) -> None:
         """Scan these sources once, without the stream, and end; for no reason only where a scan is due or under way."""
@@ -266,12 +282,9 @@ class Leader:
             await self._around.clock.sleep(WATCH_EVERY)
 
     async def _drain(self) -> None:
-        """Give what is on its way its outcome, as far as the time allows; the rest is read again by the next start."""
-        try:
-            async with asyncio.timeout(self._terms.drain):
-                await self._coalescer.drained()
-        except TimeoutError:
-            self._around.health.pause("drain", f"{self._coalescer.unsettled} changes are left to the next start")
+        """Give what is in hand its outcome, as far as the time allows; the rest is read again by the next start."""
+        self._coalescer.close()
+        await within(self._terms.drain, self._coalescer.drained())
 
 
 def _other_generations() -> GenerationsChanged:

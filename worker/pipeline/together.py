@@ -50,6 +50,29 @@ async def first_of(*events: asyncio.Event) -> None:
         await end(waiting)
 
 
+async def unless(stopped: asyncio.Event, work: Coroutine[object, object, T]) -> T | None:
+    """The result of the work, or None when the stop comes first; the work has ended then."""
+    task, stop = asyncio.ensure_future(work), asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        await end({one for one in (task, stop) if not one.done()})
+
+
+async def within(seconds: float, work: Coroutine[object, object, object]) -> bool:
+    """Whether the work was done in that time; else it has been ended."""
+    task = asyncio.ensure_future(work)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=max(0.0, seconds))
+        if done:
+            task.result()
+        return bool(done)
+    finally:
+        if not task.done():
+            await end([task])
+
+
 class Together(asyncio.TaskGroup):
     """A task group that cancels again until every task has ended."""
 
