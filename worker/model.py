@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 import bson
 from bson import Decimal128, ObjectId, Timestamp, json_util
+from bson.binary import UUID_SUBTYPE, Binary
 
 from brain.knowledge.chunk import Metadata, Vector
 from brain.knowledge.pin import Pin
@@ -34,6 +35,7 @@ Outcome = Literal["applied", "unchanged", "deleted", "superseded", "dead_lettere
 Origin = Literal["stream", "removal", "scan", "refresh", "expiry", "repair"]
 """Why a document is looked at; `removal`: its whole collection is gone, or another one stands in its place."""
 
+_UUID_BYTES: Final = 16
 _LONGEST_ID: Final = 200  # characters; a longer id is named by its hash, so that ids stay printable
 
 
@@ -53,13 +55,17 @@ def typed_id(raw: object) -> str:
             tagged = f"n:{int(raw)}"
         case Decimal128() if _is_integral(raw):
             tagged = f"n:{int(raw.to_decimal())}"
-        case uuid.UUID():
-            tagged = f"u:{raw}"
+        case Binary() if _is_uuid(raw):
+            tagged = f"u:{uuid.UUID(bytes=bytes(raw))}"
         case _:
             pass
     if tagged is not None and len(tagged) <= _LONGEST_ID and tagged.isprintable():
         return tagged
     return f"h:{hashlib.sha256(bson.encode({'': raw})).hexdigest()}"
+
+
+def _is_uuid(raw: Binary) -> bool:
+    return raw.subtype == UUID_SUBTYPE and len(raw) == _UUID_BYTES
 
 
 def _is_integral(raw: Decimal128) -> bool:
@@ -70,7 +76,9 @@ def _is_integral(raw: Decimal128) -> bool:
 
 def id_text(raw: object) -> str:
     """The string form of a document id, as stored in `docId`: not unique across types."""
-    if isinstance(raw, ObjectId | str | int | uuid.UUID):
+    if isinstance(raw, Binary) and _is_uuid(raw):
+        return str(uuid.UUID(bytes=bytes(raw)))
+    if isinstance(raw, ObjectId | str | int):
         return str(raw)
     return json_util.dumps(raw)
 
@@ -86,6 +94,7 @@ class DocKey:
     @classmethod
     def of(cls, source: str, raw: object) -> "DocKey":
         """The key of the document with this `_id`."""
+        raw = Binary.from_uuid(raw) if isinstance(raw, uuid.UUID) else raw  # as the driver's seam decodes it
         return cls(source, typed_id(raw), raw)
 
     def __str__(self) -> str:
@@ -165,10 +174,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Documents as of one operation time; a key that was asked for and is missing does not exist then."""
+    """Documents as of one operation time; a key that was asked for and is missing does not exist then.
+
+    `unreadable`: documents that exist and cannot be read (damaged BSON, or larger than what the server can send), with
+    the SHA-256 of their bytes in hex.
+    """
 
     documents: Mapping[DocKey, Document]
     at: Timestamp
+    unreadable: Mapping[DocKey, str] = field(default_factory=dict[DocKey, str])
 
 
 # --- shape ------------------------------------------------------------------------------------------------------------

@@ -58,7 +58,10 @@ class Documents(Protocol):
     """The source collections, read only."""
 
     async def read(self, source: str, ids: Sequence[DocKey], after: Timestamp | None = None) -> Reading:
-        """The documents with these ids, majority and causally consistent, as of `after` or later."""
+        """The documents with these ids, majority and causally consistent, as of `after` or later.
+
+        One that cannot be read keeps no other from being read; it is told apart from one that is not there.
+        """
         ...
 
     async def page(self, source: str, after: DocKey | None, limit: int) -> Sequence[DocKey]:

@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 import pytest
-from bson import Decimal128, ObjectId, Timestamp
+from bson import Binary, Decimal128, ObjectId, Timestamp
 from pymongo.asynchronous.database import AsyncDatabase
 
 from worker.model import DocKey
@@ -49,6 +49,17 @@ async def test_a_read_gives_what_is_there_and_when(database: Database, backend: 
     second = await documents.read("trickipedia", keys(1), after=first.at)
     assert second.documents[DocKey.of("trickipedia", 1)]["name"] == "Nollie"
     assert second.at > first.at
+
+
+async def test_binaries_that_call_themselves_uuids_are_read(database: Database, backend: Backend) -> None:
+    """Of any length, as anybody can store them, as a field and as an id: nothing of the answer is lost."""
+    documents, odd = MongoDocuments(database), Binary(b"xyz", 4)
+    await backend["trickipedia"].insert_many([{"_id": 1, "name": "Ollie"}, {"_id": 2, "x": odd}, {"_id": odd}])
+    reading = await documents.read("trickipedia", keys(1, 2, odd))
+    assert {key.raw for key in reading.documents} == {1, 2, odd}
+    assert reading.unreadable == {}
+    assert set(await documents.page("trickipedia", None, 10)) == set(keys(1, 2, odd))
+    assert await documents.absent("trickipedia", keys(1, odd, 3)) == keys(3)
 
 
 async def test_a_read_is_never_older_than_its_event(database: Database, backend: Backend) -> None:

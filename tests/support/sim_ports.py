@@ -7,9 +7,10 @@ from datetime import datetime
 
 from bson import Timestamp
 
-from brain.knowledge.chunk import Vector
+from brain.knowledge.chunk import Vector, text_hash
 from brain.knowledge.pin import Pin
 from tests.support.sim_database import Database
+from tests.support.sim_source import readable
 from tests.support.sim_weather import Weather
 from worker.errors import Unreachable
 from worker.generations import Act, Generations, changed
@@ -88,8 +89,10 @@ class SimDocuments(_Port):
         """All documents as of one moment."""
 
         def answer() -> Reading:
-            found = self._db.documents[source]
-            return Reading({key: found[key] for key in ids if key in found}, self._db.now())
+            found = {key: document for key in ids if (document := self._db.documents[source].get(key)) is not None}
+            whole = {key: document for key, document in found.items() if readable(document)}
+            damaged = {key: text_hash(repr(found[key])) for key in found.keys() - whole.keys()}
+            return Reading(whole, self._db.now(), damaged)
 
         return await self._weather.read(answer)
 

@@ -2,7 +2,7 @@
 
 A document is `{_id, name, body: [str], links: [int], hidden, ends, title, views, poison}`. Each entry of `body` is a
 part; a last part names the linked documents that are there and not hidden. `views` is noise, `title` metadata, and
-`poison` makes its text impossible to embed ("text") or the document impossible to shape ("shape").
+`poison` makes its text impossible to embed ("text"), or the document impossible to shape ("shape") or read ("bytes").
 """
 
 import asyncio
@@ -66,7 +66,13 @@ class SimSource:
 
 def _face(document: Document | None) -> str | None:
     """What others say of this one; time does not hide it from them."""
-    return None if document is None or document.get("hidden") else cast("str", document["name"])
+    shown = document is not None and not document.get("hidden") and readable(document)
+    return cast("str", document["name"]) if document is not None and shown else None
+
+
+def readable(document: Document) -> bool:
+    """Whether its bytes are whole."""
+    return document.get("poison") != "bytes"
 
 
 class WordCounter:
@@ -128,6 +134,8 @@ def expected(
     """What the document says, computed from scratch."""
     setting = Setting(now, WordCounter(), 512, documents)
     try:
+        if key in documents and not readable(documents[key]):
+            return UnreadableDocument("damaged")
         return source.shape(documents[key], setting) if key in documents else Shaped()
     except UnreadableDocument as error:
         return error

@@ -126,5 +126,5 @@ class Writer:
             "ends": soon if rng.random() < 0.15 else None,
             "title": rng.choice(WORDS),
             "views": rng.random(),
-            "poison": rng.choice(("text", "shape")) if rng.random() < 0.06 else None,
+            "poison": rng.choice(("text", "shape", "bytes")) if rng.random() < 0.06 else None,
         }

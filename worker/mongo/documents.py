@@ -1,12 +1,15 @@
 """The source collections, read only: implements `worker.ports.Documents`."""
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from bson import Timestamp
 
+from brain.knowledge.connect import Row
+from worker.errors import Poison
 from worker.model import DocKey, Document, Reading
-from worker.mongo.driver import Database
+from worker.mongo.driver import Database, Session
 
 BATCH: Final = 100
 """Documents of one find: TrickBook's are far below the 16 MB of a reply; larger ones come in more replies."""
@@ -25,17 +28,40 @@ class MongoDocuments:
         the other, so a later reading never has an earlier time.
         """
         found: dict[DocKey, Document] = {}
+        unreadable: dict[DocKey, str] = {}
         async with self._database.session() as session:
             if after is not None:
                 session.raw.advance_operation_time(after)
             for batch in _batches(ids):
-                query = {"_id": {"$in": [key.raw for key in batch]}}
-                rows = await self._database.find(source, query, session=session)
+                rows, damaged = await self._readable(source, batch, session)
                 found.update((DocKey.of(source, row["_id"]), row) for row in rows)
+                unreadable.update(damaged)
             if not ids:
                 await self._database.command({"ping": 1})
             at = session.operation_time
-        return Reading(found, at if at is not None else after or Timestamp(0, 0))
+        return Reading(found, at if at is not None else after or Timestamp(0, 0), unreadable)
+
+    async def _readable(
+        self, source: str, keys: Sequence[DocKey], session: Session
+    ) -> tuple[Sequence[Row], Mapping[DocKey, str]]:
+        """The documents, and those that cannot be read: one spoils the answer for all, so it is found by halving."""
+        try:
+            return await self._database.find(source, _with_ids(keys), session=session), {}
+        except Poison as error:
+            if len(keys) == 1:
+                return [], {keys[0]: await self._digest(source, keys, session, error)}
+        half = len(keys) // 2
+        first, one = await self._readable(source, keys[:half], session)
+        second, other = await self._readable(source, keys[half:], session)
+        return [*first, *second], {**one, **other}
+
+    async def _digest(self, source: str, keys: Sequence[DocKey], session: Session, error: Poison) -> str:
+        """Of the document's bytes; where not even those can be had, of why not."""
+        try:
+            content = b"".join(await self._database.find_bytes(source, _with_ids(keys), session=session))
+        except Poison:
+            content = str(error).encode()
+        return hashlib.sha256(content).hexdigest()
 
     async def page(self, source: str, after: DocKey | None, limit: int) -> Sequence[DocKey]:
         """The next `limit` ids in the order of `_id`, after the given one.
@@ -50,15 +76,17 @@ class MongoDocuments:
         """Those of the keys that no document has now."""
         present: set[DocKey] = set()
         for batch in _batches(keys):
-            query = {"_id": {"$in": [key.raw for key in batch]}}
-            present.update(
-                DocKey.of(source, row["_id"]) for row in await self._database.find(source, query, {"_id": 1})
-            )
+            rows = await self._database.find(source, _with_ids(batch), {"_id": 1})
+            present.update(DocKey.of(source, row["_id"]) for row in rows)
         return [key for key in keys if key not in present]
 
     async def estimate(self, source: str) -> int:
         """About how many documents there are."""
         return await self._database.estimate(source)
+
+
+def _with_ids(keys: Sequence[DocKey]) -> Mapping[str, Any]:
+    return {"_id": {"$in": [key.raw for key in keys]}}
 
 
 def _batches(keys: Sequence[DocKey]) -> Iterator[Sequence[DocKey]]:

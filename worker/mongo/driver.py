@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, cast
 
 import pymongo
-from bson.binary import UUID_SUBTYPE, Binary
+from bson.binary import UUID_SUBTYPE, Binary, UuidRepresentation
 from bson.codec_options import CodecOptions, DatetimeConversion
 from bson.errors import BSONError
+from bson.raw_bson import RawBSONDocument
 from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.read_preferences import ReadPreference
@@ -69,7 +70,8 @@ class Database:
     def __init__(self, raw: Any, driver: DriverName) -> None:  # noqa: ANN401 - the two drivers share no type
         options = CodecOptions[Row](
             tz_aware=True,
-            uuid_representation=4,
+            # A UUID stays binary: one of a wrong length, which anybody can store, would make its answer undecodable.
+            uuid_representation=UuidRepresentation.UNSPECIFIED,
             # A date past the year 9999 or a text that is not UTF-8 is an odd value of one field; by default the driver
             # refuses the whole answer for it, and every document in it.
             datetime_conversion=DatetimeConversion.DATETIME_AUTO,
@@ -114,6 +116,13 @@ class Database:
         """One document, or None."""
         with doing(f"reading {collection}"):
             return await self._raw[collection].find_one(query, projection, session=_raw(session))
+
+    async def find_bytes(self, collection: str, query: Query, *, session: Session | None = None) -> list[bytes]:
+        """The documents found as the server sends them, none of them decoded."""
+        with doing(f"reading {collection}"):
+            options = CodecOptions[RawBSONDocument](document_class=RawBSONDocument)
+            cursor = self._raw.with_options(codec_options=options)[collection].find(query, session=_raw(session))
+            return [row.raw for row in await cursor.to_list(None)]
 
     async def each(self, collection: str, query: Query, projection: Query | None = None) -> AsyncIterator[Row]:
         """Every document found, one after the other."""

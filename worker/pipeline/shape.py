@@ -100,7 +100,7 @@ class Shaper:
 
     def _again(self, found: Looked, reading: Reading, source: Source, setting: Setting) -> Shaped | UnreadableDocument:
         """The same document for another tokenizer; models with the same one share what was shaped."""
-        if setting.tokens == self._tokens:
+        if setting.tokens == self._tokens or found.key in reading.unreadable:
             return found.shaped
         return _shaped(source, reading.documents.get(found.key), setting)
 
@@ -128,6 +128,9 @@ def _neighbours(source: Source, document: Document) -> Sequence[DocKey]:
 
 
 def _looked(key: DocKey, reading: Reading, source: Source, setting: Setting) -> Looked:
+    if (digest := reading.unreadable.get(key)) is not None:
+        message = "the document cannot be read: its BSON is damaged, or it is larger than the server can send"
+        return Looked(key, reading.at, UnreadableDocument(message), digest)
     document = reading.documents.get(key)
     shaped = _shaped(source, document, setting)
     if document is None or isinstance(shaped, Shaped):

@@ -3,13 +3,16 @@
 import logging
 
 import pytest
+from bson import Binary
+from bson.raw_bson import RawBSONDocument
 
 from tests.support.fake_mongod import Cut, Fail, FakeMongod, Silence
 from tests.support.fake_mongod.history import ALL, place_of
 from tests.support.following import until
+from tests.support.sim_source import PIN
 from tests.support.wire_world import TRICKS, Life, document, leading
 from worker.mongo.driver import Database
-from worker.mongo.names import CHECKPOINTS
+from worker.mongo.names import CHECKPOINTS, DEAD_LETTERS
 
 
 def put(server: FakeMongod, number: int, text: str, fragments: int = 1) -> None:
@@ -181,6 +184,67 @@ async def test_operations_of_no_consequence_are_counted(server: FakeMongod, data
         for operation in ("create", "createIndexes", "modify", "frobnicate", "update"):
             assert life.figure(f'stream_ignored_total{{operation="{operation}"}}') == 1
         assert life.figure('events_total{outcome="received",source="tricks"}') == 1
+
+
+def damaged(number: int, junk: bytes) -> dict[str, object]:
+    """A trick with a field that is no BSON: an element of a type that does not exist."""
+    inner = b"\x7ax\0" + junk + b"\0"
+    field = RawBSONDocument((len(inner) + 4).to_bytes(4, "little") + inner)
+    return {**document(number, "t", str(number)), "field": field}
+
+
+async def test_a_document_that_cannot_be_decoded_steps_aside(server: FakeMongod, database: Database) -> None:
+    """Damaged BSON spoils the answer for all that were read with it: the one is found by halving, and has a letter.
+
+    Its tries are counted as long as its bytes are the same; mended, it is stored and has no letter.
+    """
+
+    def letters() -> list[tuple[int, str, int]]:
+        rows = server.store.rows(DEAD_LETTERS).values()
+        return [(row["key"], row["reason"], row["tries"]) for row in rows]
+
+    for number in range(9):
+        server.write(TRICKS, damaged(number, b"one") if number == 4 else document(number, "t", str(number)))
+    others = [f"t: {number}" for number in range(9) if number != 4]
+    async with leading(server, database) as life:
+        await life.until_stored(*others)
+        assert letters() == [(4, "UnreadableDocument", 1)]
+        server.write(TRICKS, damaged(4, b"one"))
+        await until(lambda: letters() == [(4, "UnreadableDocument", 2)], "the second try")
+        server.write(TRICKS, damaged(4, b"two"))
+        await until(lambda: letters() == [(4, "UnreadableDocument", 1)], "the first try of other bytes")
+        put(server, 1, "edited")
+        others[1] = "t: edited"
+        await life.until_stored(*others)
+        put(server, 4, "4")
+        await life.until_stored(*others, "t: 4")
+        await until(lambda: letters() == [], "no letter")
+
+
+async def test_a_document_that_the_server_cannot_send_steps_aside(server: FakeMongod, database: Database) -> None:
+    """10334 for every answer that would hold it: its neighbours are stored, and it has a letter."""
+    for number in range(5):
+        put(server, number, str(number))
+    server.too_large.add(2)
+    async with leading(server, database) as life:
+        await life.until_stored("t: 0", "t: 1", "t: 3", "t: 4")
+        assert [row["key"] for row in server.store.rows(DEAD_LETTERS).values()] == [2]
+
+
+async def test_an_id_that_is_no_uuid_harms_nobody(server: FakeMongod, database: Database) -> None:
+    """A binary of the UUID subtype may have any length: as a field, as an `_id`, and in events."""
+    odd = Binary(b"xyz", 4)
+    server.write(TRICKS, {**document(1, "t", "a"), "field": odd})
+    server.write(TRICKS, {**document(2, "t", "b"), "_id": odd})
+    server.write(TRICKS, {**document(3, "t", "c"), "_id": Binary(bytes(range(16)), 4)})
+    async with leading(server, database) as life:
+        await life.until_stored("t: a", "t: b", "t: c")
+        server.write(TRICKS, {**document(2, "t", "d"), "_id": odd})
+        await life.until_stored("t: a", "t: c", "t: d")
+        assert server.store.rows(DEAD_LETTERS) == {}
+        assert {row["docId"] for row in server.store.rows(PIN.collection).values()} >= {
+            "00010203-0405-0607-0809-0a0b0c0d0e0f"
+        }
 
 
 async def test_a_document_that_is_gone_when_it_is_looked_at(server: FakeMongod, database: Database) -> None:

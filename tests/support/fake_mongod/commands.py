@@ -76,6 +76,9 @@ async def _find(server: "FakeMongod", command: Row) -> Row:
         rows = server.store.find(command["find"], command.get("filter", {}))
         rows = ordered(rows, command.get("sort", {}))
         rows = rows[: command.get("limit") or None]
+        whole = not command.get("projection")
+        if whole and any(row["_id"] == id_ for row in rows for id_ in server.too_large):
+            return Fail(10334).reply("find")
     batch = [projected(row, command.get("projection")) for row in rows]
     return {"cursor": {"id": Int64(0), "ns": f"{command['$db']}.{command['find']}", "firstBatch": batch}}
 

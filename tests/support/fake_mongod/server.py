@@ -29,7 +29,8 @@ class FakeMongod:
     """A primary of a replica set of one; of none when `replica_set` is None.
 
     `idle` is how many seconds a getMore without events is held, `batch` how many one tells at most. `seen` holds every
-    command but the monitors' hello. While it is `down` it hangs up on everybody who connects.
+    command but the monitors' hello. While it is `down` it hangs up on everybody who connects. Documents whose
+    id is in `too_large` it cannot send.
     """
 
     def __init__(self, *, replica_set: str | None = "fake", idle: float = 0.02) -> None:
@@ -41,6 +42,7 @@ class FakeMongod:
         self.now = Timestamp(int(time.time()), 1)
         self.history = History(self.now)
         self.shows_history = True
+        self.too_large: set[object] = set()
         self.down = False
         self.batch = 1000
         self.cursors: dict[int, Cursor] = {}

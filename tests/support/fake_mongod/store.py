@@ -164,8 +164,8 @@ def _apply(row: Row, operation: str, name: str, value: Any) -> None:  # noqa: AN
 
 
 def ordered(rows: Iterable[Row], sort: Mapping[str, int]) -> list[Row]:
-    """The documents in an order; values of one field are of one type."""
+    """The documents in an order; values of different types by their types' names."""
     found = list(rows)
     for name, direction in reversed(list(sort.items())):
-        found.sort(key=lambda row: row.get(name), reverse=direction < 0)  # pyright: ignore[reportArgumentType]
+        found.sort(key=lambda row: (type(row.get(name)).__name__, row.get(name)), reverse=direction < 0)
     return found
