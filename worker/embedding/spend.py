@@ -62,7 +62,7 @@ class Purse:
         self._book = book
         self._around = around
         self._leadership: Leadership | None = None
-        self._reservations = 0
+        self._reservations = self._waiting = 0
         self._dearest: dict[str, float] = {}
         self._counted = Counted("", 0.0)
         around.meter.budget_left(self.left)
@@ -97,18 +97,29 @@ class Purse:
         usd = max(listed, self._dearest.get(model, 0.0) * tokens)
         if usd <= 0:
             return None
-        self._reservations += 1
-        while not (reservation := await self._reserved(usd)):
-            words = (
-                f"today's budget of {self._daily_usd:g} USD is spent ({self._counted.usd:.4f} counted): nothing is "
-                "embedded until 00:00 UTC; raise WORKER_DAILY_BUDGET_USD and restart to go on now"
-            )
-            if self._around.patience is not None:
-                raise BudgetSpent(words)
-            self._around.health.pause(REASON, words)
-            await self._around.clock.sleep(min(LOOK_EVERY, _until_midnight(self._around.clock.now())))
-        self._around.health.resume(REASON)
+        if (reservation := await self._reserved(usd)) is None:
+            reservation = await self._wait_for(usd)
         return reservation
+
+    async def _wait_for(self, usd: float) -> Reservation:
+        """Until the day has so much left, or another day begins; not ready as long as anybody waits."""
+        self._waiting += 1
+        try:
+            while True:
+                words = (
+                    f"today's budget of {self._daily_usd:g} USD is spent ({self._counted.usd:.4f} counted): nothing is "
+                    "embedded until 00:00 UTC; raise WORKER_DAILY_BUDGET_USD and restart to go on now"
+                )
+                if self._around.patience is not None:
+                    raise BudgetSpent(words)
+                self._around.health.pause(REASON, words)
+                await self._around.clock.sleep(min(LOOK_EVERY, _until_midnight(self._around.clock.now())))
+                if reservation := await self._reserved(usd):
+                    return reservation
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._around.health.resume(REASON)
 
     async def settle(self, reservation: Reservation | None, usd: float, model: str, tokens: int) -> None:
         """The call was answered and cost so much; a provider that is dearer than the table is believed from now on."""
@@ -123,6 +134,7 @@ class Purse:
 
     async def _reserved(self, usd: float) -> Reservation | None:
         leader, persist = self._led(), self._around.persist
+        self._reservations += 1
         wanted = Reservation(utc_day(self._around.clock.now()), f"{leader.epoch}-{self._reservations}", usd)
         fits = await persist("database", lambda: self._book.reserve(wanted, self._daily_usd, leader))
         if not fits:
