@@ -8,18 +8,17 @@ Frozen, without I/O; data flows through them one way:
 A version is the operation time of the read that fetched the document (design decision 3), a `bson.Timestamp`.
 """
 
-import hashlib
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Literal
 
-import bson
-from bson import Decimal128, ObjectId, Timestamp, json_util
-from bson.binary import UUID_SUBTYPE, Binary
+from bson import ObjectId, Timestamp, json_util
+from bson.binary import Binary
 
 from brain.knowledge.chunk import Metadata, Vector
+from brain.knowledge.keys import is_uuid, typed_id
 from brain.knowledge.pin import Pin
 from worker.errors import Poison
 
@@ -35,48 +34,10 @@ Outcome = Literal["applied", "unchanged", "deleted", "superseded", "dead_lettere
 Origin = Literal["stream", "removal", "scan", "refresh", "expiry", "repair"]
 """Why a document is looked at; `removal`: its whole collection is gone, or another one stands in its place."""
 
-_UUID_BYTES: Final = 16
-_LONGEST_ID: Final = 200  # characters; a longer id is named by its hash, so that ids stay printable
-
-
-def typed_id(raw: object) -> str:
-    """A document id as printable, type-tagged text: an ObjectId differs from its hex, 5 equals 5.0 as in MongoDB."""
-    tagged: str | None = None
-    match raw:
-        case ObjectId():
-            tagged = f"o:{raw}"
-        case str():
-            tagged = f"s:{raw}"
-        case bool():
-            tagged = f"b:{raw}".lower()
-        case int():
-            tagged = f"n:{int(raw)}"
-        case float() if raw.is_integer():
-            tagged = f"n:{int(raw)}"
-        case Decimal128() if _is_integral(raw):
-            tagged = f"n:{int(raw.to_decimal())}"
-        case Binary() if _is_uuid(raw):
-            tagged = f"u:{uuid.UUID(bytes=bytes(raw))}"
-        case _:
-            pass
-    if tagged is not None and len(tagged) <= _LONGEST_ID and tagged.isprintable():
-        return tagged
-    return f"h:{hashlib.sha256(bson.encode({'': raw})).hexdigest()}"
-
-
-def _is_uuid(raw: Binary) -> bool:
-    return raw.subtype == UUID_SUBTYPE and len(raw) == _UUID_BYTES
-
-
-def _is_integral(raw: Decimal128) -> bool:
-    value = raw.to_decimal()
-    short = value.is_finite() and (value == 0 or value.adjusted() < _LONGEST_ID)
-    return short and value == value.to_integral_value()
-
 
 def id_text(raw: object) -> str:
     """The string form of a document id, as stored in `docId`: not unique across types."""
-    if isinstance(raw, Binary) and _is_uuid(raw):
+    if isinstance(raw, Binary) and is_uuid(raw):
         return str(uuid.UUID(bytes=bytes(raw)))
     if isinstance(raw, ObjectId | str | int):
         return str(raw)
