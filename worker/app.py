@@ -80,6 +80,7 @@ class App:
     server: EmbeddedServer | None
     shown_uri: str
     generations: Generations
+    pinned: bool
     world: World
     terms: Terms
     embedders: Embedders
@@ -103,9 +104,9 @@ class App:
         return self.embedders.client(self.pin)
 
     @property
-    def embedded_texts(self) -> int:
-        """How many texts this process had embedded so far."""
-        return self.embedders.texts_embedded
+    def embedded(self) -> Mapping[str, int]:
+        """What this process had embedded so far: `embeddings` (texts), their `tokens`, and `requests`."""
+        return self.embedders.embedded
 
     def leader(self, leadership: Leadership, watch: Callable[[Scan], None] = lambda _scan: None) -> Leader:
         """The leader under a lease that was taken; money is spent under that lease from now on."""
@@ -177,28 +178,32 @@ async def connect(
 
 
 @asynccontextmanager
-async def composed(connection: Connection, around: Around) -> AsyncGenerator[App]:
+async def composed(connection: Connection, around: Around, *, writes: bool = True) -> AsyncGenerator[App]:
     """Ask the database what it is, and put every part together; gives the embedder's resources back at the end.
 
+    Without `writes` nothing is pinned and no index is made: who only looks leaves a new database as it is.
     Raises WrongTopology, Refused, PinMismatch or ForeignState when a person must act, Retryable when nothing answers.
     """
-    app = await compose(connection, around)
+    app = await compose(connection, around, writes=writes)
     try:
         yield app
     finally:
         await close(app)
 
 
-async def compose(connection: Connection, around: Around) -> App:
+async def compose(connection: Connection, around: Around, *, writes: bool = True) -> App:
     """As `composed`, for who closes it with `close`."""
     settings, database = connection.settings, connection.database
     await check_server(database)
-    await ensure_pinned(database, model_of(settings))
+    model = model_of(settings)
+    if writes:
+        await ensure_pinned(database, model)
     embedders = Embedders(settings, around, await _purse(settings, database, around))
     pins = MongoPins(database, Admission(settings, embedders))
-    generations = await pins.load()
+    found = await pins.found()
+    generations = found or Generations(Pin(model.name, model.dimensions))
     check_pins(settings, generations.live)
-    for pin in generations.live:
+    for pin in generations.live if writes else ():
         await ensure_indexes(database, pin)
     active, beside = generations.active, generations.live[1:]
     lease, requests = MongoLease(database, around.clock), MongoRequests(database, around.clock)
@@ -223,6 +228,7 @@ async def compose(connection: Connection, around: Around) -> App:
         server=connection.server,
         shown_uri=masked(connection.uri),
         generations=generations,
+        pinned=found is not None,
         world=world,
         terms=_terms(settings, generations),
         embedders=embedders,
@@ -238,15 +244,15 @@ async def close(app: App) -> None:
 
 
 @asynccontextmanager
-async def opened(*, embedded: bool, data: Path, create: bool = True) -> AsyncGenerator[App]:
+async def opened(*, embedded: bool, data: Path, create: bool = True, writes: bool = True) -> AsyncGenerator[App]:
     """Everything a one-shot command needs; raises KnowledgeError when something is wrong or does not answer.
 
-    Without `create` an embedded database must live in the folder already.
+    Without `create` an embedded database must live in the folder already; without `writes` nothing is written now.
     """
     settings = load(WorkerSettings, os.environ, PREFIX, embedded=embedded)
     async with (
         connect(settings, embedded=embedded, data=data, create=create) as connection,
-        composed(connection, quiet_surroundings(settings)) as app,
+        composed(connection, quiet_surroundings(settings), writes=writes) as app,
     ):
         yield app
 

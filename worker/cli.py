@@ -104,6 +104,16 @@ def backfill(where: Where, sources: tuple[str, ...]) -> int:
 @cli.command()
 @_everywhere
 @_SOURCE
+def plan(where: Where, sources: tuple[str, ...]) -> int:
+    """Say what backfill would do now: documents, chunks, tokens, money, time. Writes nothing."""
+    from worker.commands.plan import plan as command
+
+    return asyncio.run(command(where, sources))
+
+
+@cli.command()
+@_everywhere
+@_SOURCE
 @click.option("--repair", is_flag=True, help="Mend what differs, through the worker's own pipeline.")
 @click.option(
     "--sample",

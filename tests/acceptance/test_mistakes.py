@@ -4,8 +4,10 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
 from tests.support.processes import command, environment, free_port
 from worker.mongo.ping import answers
@@ -64,7 +66,11 @@ def test_a_taken_port(tmp_path: Path) -> None:
 def test_a_pin_of_another_model(mongo_uri: str, database_name: str) -> None:
     """A database pinned to one model is not touched under another: 78, naming both."""
     env = environment(ATLAS_URI=mongo_uri, ATLAS_DB=database_name, OPENROUTER_API_KEY="k")
-    assert command("status", "--json", env=env).code == 0
+    for looking in (["status"], ["verify"], ["plan"], ["dead-letters", "list"]):  # who only looks pins nothing
+        assert command(*looking, "--json", env=env).code == 0
+    with MongoClient[dict[str, Any]](mongo_uri) as client:
+        assert client[database_name].list_collection_names() == []
+    assert command("backfill", "--json", env=env).code == 0
     other = {**env, "EMBEDDING_MODEL": "openai/text-embedding-3-large", "EMBEDDING_DIMENSIONS": "3072"}
     done = command("status", "--json", env=other)
     assert done.code == 78

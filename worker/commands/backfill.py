@@ -1,7 +1,7 @@
 """`backfill`: look at every document once; only what differs is embedded."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 from rich.console import Console
@@ -25,23 +25,23 @@ async def backfill(where: Where, sources: Sequence[str]) -> int:
             led = await hand_over(
                 app, "backfill", {"sources": chosen}, lambda leader: leader.backfill(chosen, "backfill"), bars.moved
             )
-        embedded = app.embedded_texts if led else None  # nobody here knows what the worker that runs embedded
+        # Nobody here knows what the worker that runs embedded.
+        embedded = {name: count if led else None for name, count in app.embedded.items()}
         report = await _report(app, chosen, embedded, time.monotonic() - began)
-    where.answer(
-        report,
-        f"Looked at {report['documents']:,} documents in {report['seconds']} s: "
-        f"{'the worker that runs did it' if embedded is None else f'{embedded:,} texts embedded'}.",
-    )
+    done = f"{embedded['embeddings']:,} texts embedded" if led else "the worker that runs did it"
+    where.answer(report, f"Looked at {report['documents']:,} documents in {report['seconds']} s: {done}.")
     return EXIT_OK
 
 
-async def _report(app: App, sources: Sequence[str], embedded: int | None, seconds: float) -> dict[str, object]:
+async def _report(
+    app: App, sources: Sequence[str], embedded: Mapping[str, int | None], seconds: float
+) -> dict[str, object]:
     counts = {source: await app.counts(source) for source in sources}
     return {
         "sources": counts,
         "documents": sum(count["documents"] for count in counts.values()),
         "chunks": sum(count["chunks"] for count in counts.values()),
-        "embeddings": embedded,
+        **embedded,
         "deadLetters": len(await app.world.papers.letters.all()),
         "seconds": round(seconds, 2),
     }

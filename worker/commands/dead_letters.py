@@ -11,7 +11,7 @@ from worker.model import DeadLetter, DocKey
 
 async def list_letters(where: Where) -> int:
     """Show every letter; exit code 0, letters or not: they are no failure of this command."""
-    async with opened(embedded=where.embedded, data=where.data, create=False) as app:
+    async with opened(embedded=where.embedded, data=where.data, create=False, writes=False) as app:
         letters = await app.world.papers.letters.all()
     rows = [
         [str(letter.key), letter.reason, letter.tries, letter.last_at.isoformat(), letter.detail] for letter in letters

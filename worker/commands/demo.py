@@ -97,7 +97,8 @@ async def _play_all(app: App, writer: SampleWriter, console: Console) -> Sequenc
         await _first(serving, filled.wait())
     try:
         counts = [await app.counts(source) for source in app.settings.sources]
-        console.print(f"{sum(count['chunks'] for count in counts):,} chunks, {app.embedded_texts:,} texts embedded.\n")
+        chunks = sum(count["chunks"] for count in counts)
+        console.print(f"{chunks:,} chunks, {app.embedded['embeddings']:,} texts embedded.\n")
         return [await _first(serving, _play(scene, app, writer, console)) for scene in SCENES]
     finally:
         stop.set()

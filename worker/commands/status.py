@@ -16,7 +16,7 @@ from worker.mongo.budget import MongoBudget
 
 async def status(where: Where) -> int:
     """Answer from what is stored; raises KnowledgeError when the database does not answer."""
-    async with opened(embedded=where.embedded, data=where.data, create=False) as app:
+    async with opened(embedded=where.embedded, data=where.data, create=False, writes=False) as app:
         report = await _report(app)
     where.answer(report, _shown(report))
     return EXIT_OK

@@ -52,7 +52,7 @@ class Found:
 
 async def verify(where: Where, order: Order) -> int:
     """Compare, and with `repair` mend through the pipeline and compare again; 1 when something still differs."""
-    async with opened(embedded=where.embedded, data=where.data, create=False) as app:
+    async with opened(embedded=where.embedded, data=where.data, create=False, writes=order.repair) as app:
         sources = app.chosen(order.sources)
         with Spinner("comparing", shown=where.people) as spinner:
             found = await _look(app, sources, order, spinner.told)

@@ -31,9 +31,18 @@ class Embedders:
         self._embedders: dict[Model, BatchingEmbedder] = {}
 
     @property
-    def texts_embedded(self) -> int:
-        """How many texts were embedded so far, by any model."""
-        return sum(embedder.texts_embedded for embedder in self._embedders.values())
+    def embedded(self) -> Mapping[str, int]:
+        """What was embedded so far, by any model: `embeddings` (texts), their `tokens`, and `requests`."""
+        every = self._embedders.values()
+        return {
+            "embeddings": sum(embedder.texts_embedded for embedder in every),
+            "tokens": sum(embedder.tokens_embedded for embedder in every),
+            "requests": sum(embedder.requests_answered for embedder in every),
+        }
+
+    def limits(self, pin: Pin) -> Limits:
+        """What one request and one minute may hold for the pin's model."""
+        return self._gates[is_local(pin.model)][0]
 
     def led_by(self, leadership: Leadership) -> None:
         """Money is spent under that lease from now on."""

@@ -38,6 +38,11 @@ class MongoPins:
         """Those that live now; raises ConfigurationFault for a row that is none of ours."""
         return _generations(await self._database.find_one(PINS, {"_id": ACTIVE}))
 
+    async def found(self) -> Generations | None:
+        """As `load`; None where nothing was ever pinned."""
+        row = await self._database.find_one(PINS, {"_id": ACTIVE})
+        return None if row is None else _generations(row)
+
     async def change(self, act: Act, pin: Pin, leadership: Leadership) -> Generations:
         """Do it; see the port."""
 
