@@ -79,7 +79,7 @@ async def build(where: Where, order: Order) -> int:
         async with opened(embedded=where.embedded, data=where.data, create=False) as app:
             await _until_built(where, desk, app, pin)
             differing = await _mended(where, app, pin)
-            embedded = app.embedded_texts
+            embedded = app.embedded["embeddings"]
         index = await ensure(desk.index, pin, desk.clock)
         chunks = (await desk.standing(pin)).chunks
     return _answer(where, Built(pin, chunks, embedded, differing, index, warnings))
