@@ -7,9 +7,11 @@ from typing import Final
 from bson import Timestamp
 
 from brain.knowledge.chunk import Metadata, content_hash, text_hash
+from brain.knowledge.pin import Pin
 from tests.support.sim_source import PIN, WordCounter
+from worker.errors import Poison
 from worker.model import DeadLetter, Delta, DocKey, DocState, LedgerRow, Part, Shaped, StoredChunk
-from worker.pipeline.diff import Target, diff
+from worker.pipeline.diff import Target, diff, diff_beside
 
 KEY: Final = DocKey.of("tricks", 1)
 OTHER: Final = DocKey.of("tricks", 2)
@@ -154,3 +156,38 @@ def test_a_dead_letter_is_cleared_by_a_look_that_works() -> None:
     letter = DeadLetter(KEY, at(1), "d1", "Poison", "", 1, NOON, NOON)
     delta = difference(ONE, replace(STORED, dead=letter))
     assert (delta.clears_dead_letter, delta.empty, delta.ledger) == (True, False, None)
+
+
+# --- generations beside ---
+
+NEXT: Final = Pin("next/model", 8, "knowledge_chunks_next")
+TARGETS: Final = [Target(NEXT, WordCounter(), {"tricks": 1})]
+
+
+def beside(shaped: Shaped | Poison, state: DocState) -> Delta:
+    """The delta of one document that says ONE, with the other generation's."""
+    return diff_beside(difference(ONE, state), {NEXT: shaped}, state, TARGETS)
+
+
+def test_a_generation_that_lacks_a_document_makes_it_differ() -> None:
+    """Nothing of the active one is written, and yet the ledger is: its version is that of what is stored last."""
+    delta = beside(ONE, STORED)
+    other = delta.beside[NEXT]
+    assert isinstance(other, Delta)
+    assert (delta.write, delta.texts, delta.rows, delta.empty) == ((), 2, 2, False)
+    assert [draft.text for draft in other.write] == ["pop the tail", "slide the foot"]
+    assert delta.ledger is not None
+    assert (other.ledger, other.refresh_neighbours, other.clears_dead_letter) == (None, False, False)
+
+
+def test_both_agreeing_is_nothing_to_write() -> None:
+    """Each is compared with its own rows, by its own model."""
+    there = tuple(replace(chunk, model=NEXT.model, dimensions=NEXT.dimensions) for chunk in STORED.chunks)
+    assert beside(ONE, replace(STORED, beside={NEXT: there})).empty
+    assert beside(ONE, replace(STORED, beside={NEXT: STORED.chunks})).texts == 2  # of the active one's model
+
+
+def test_a_document_that_cannot_be_in_the_other_is_not_empty() -> None:
+    """It must be buried for the other; in its own it stands."""
+    delta = beside(Poison("too many parts"), STORED)
+    assert (delta.empty, delta.texts, delta.ledger) == (False, 0, None)
