@@ -2,9 +2,11 @@
 
     Retryable
     ├── Conflict            two writers met in the database; the same write may succeed now
+    │   └── DuplicateKey    a key is there already: two upserts met, or a unique index allows no second one, ever
     └── GenerationsChanged  the live generations are others than this leader began with: it must begin again
     Poison
-    └── UnreadableDocument  a document that cannot be shaped (a bug or a shape nobody knows); it is dead-lettered
+    ├── UnreadableDocument  a document that cannot be read or shaped (damage, a bug, a shape nobody knows)
+    └── Unstorable          a document whose chunks the database refuses, tried alone too; both are dead-lettered
     Fatal
     ├── BudgetSpent         the day's money for embedding is spent: tomorrow (UTC), or when somebody raises it
     ├── HistoryLost         the stored position is no longer in the database's history: the sources must be rescanned
@@ -52,6 +54,7 @@ __all__ = [
     "BudgetSpent",
     "ConfigurationFault",
     "Conflict",
+    "DuplicateKey",
     "Fatal",
     "FencedOff",
     "ForeignState",
@@ -73,6 +76,7 @@ __all__ = [
     "Unavailable",
     "Unreachable",
     "UnreadableDocument",
+    "Unstorable",
     "Unsupported",
     "WrongTopology",
     "WrongWidth",
@@ -95,8 +99,16 @@ class GenerationsChanged(Retryable):
     """Other generations live now than this leader began with."""
 
 
+class DuplicateKey(Conflict):
+    """A key is there already; it may pass, and it may be for ever."""
+
+
 class UnreadableDocument(Poison):
-    """A document that cannot be shaped."""
+    """A document that cannot be read or shaped."""
+
+
+class Unstorable(Poison):
+    """A document whose chunks the database refuses."""
 
 
 class BudgetSpent(Fatal):

@@ -28,7 +28,7 @@ class Line:
             shaper=Shaper(stage.documents, {"tricks": source}, TARGET.tokens, stage.clock, in_place),
             target=TARGET,
             embed=EmbedStep(papers.store, stage.embedder),
-            publisher=Publisher(papers.store, Leadership(1), around.meter),
+            publisher=Publisher(papers.store, Leadership(1), around),
             undertaker=Undertaker(papers.letters, Leadership(1), around),
         )
         self.runner = Runner(steps, papers.store, around)

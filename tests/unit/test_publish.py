@@ -12,22 +12,22 @@ from brain.knowledge.chunk import Metadata
 from tests.support import virtual
 from tests.support.sim_database import Database
 from tests.support.sim_ports import SimStore
-from tests.support.sim_recorders import SimMeter
 from tests.support.sim_source import PIN
 from tests.support.sim_stage import FAIR, Stage, trick
 from tests.support.sim_weather import Weather, dice
-from worker.errors import Conflict
-from worker.model import ChunkDraft, Delta, Leadership, LedgerRow, Outcome, Publication
-from worker.pipeline.publish import MOST_CHUNKS, Publisher
+from worker.errors import Conflict, DuplicateKey, KnowledgeError, Poison, Unstorable
+from worker.model import ChunkDraft, Delta, DocKey, Leadership, LedgerRow, Outcome, Publication
+from worker.pipeline.publish import MOST_CHUNKS, TRIES_ALONE, Publisher
 
 METADATA: Final = Metadata("trick", "x")
 
 
 class Store(SimStore):
-    """Counts the transactions, and those that run at once."""
+    """Counts the transactions, and those that run at once; refuses a batch with what is `bad`."""
 
     def __init__(self, db: Database) -> None:
         super().__init__(db, Weather(dice("w"), FAIR))
+        self.bad: dict[DocKey, KnowledgeError] = {}
         self.batches: list[int] = []
         self.began = asyncio.Event()
         self.running = 0
@@ -44,6 +44,9 @@ class Store(SimStore):
                 self.conflicts -= 1
                 message = "another writer"
                 raise Conflict(message)
+            for publication in publications:
+                if publication.delta.key in self.bad:
+                    raise self.bad[publication.delta.key]
             return await super().publish(publications, leadership)
         finally:
             self.running -= 1
@@ -59,8 +62,9 @@ def test_whole_documents_as_many_as_fit() -> None:
     """A transaction holds at most MOST_CHUNKS rows, and a larger document goes alone; nothing needs no transaction."""
 
     async def main() -> None:
-        store = Store(Stage().db)
-        publisher = Publisher(store, Leadership(1), SimMeter())
+        stage = Stage()
+        store = Store(stage.db)
+        publisher = Publisher(store, Leadership(1), stage.around)
         sizes = [MOST_CHUNKS, 1, MOST_CHUNKS - 1, 1, 0, MOST_CHUNKS + 7, 2]
         outcomes = await publisher.publish([publication(number, size) for number, size in enumerate(sizes)])
         assert outcomes == ["applied"] * len(sizes)
@@ -74,8 +78,9 @@ def test_transactions_of_one_leader_queue_and_are_shared() -> None:
     """They would all meet at the lease row: one at a time; whoever waits meanwhile goes together, as far as it fits."""
 
     async def main() -> None:
-        store = Store(Stage().db)
-        publisher = Publisher(store, Leadership(1), SimMeter())
+        stage = Stage()
+        store = Store(stage.db)
+        publisher = Publisher(store, Leadership(1), stage.around)
         sizes = [1, 2, MOST_CHUNKS - 2, 1, 1]
         works = (publisher.publish([publication(number, size)]) for number, size in enumerate(sizes))
         assert await asyncio.gather(*works) == [["applied"]] * 5
@@ -88,8 +93,9 @@ def test_who_waits_survives_the_one_that_stores() -> None:
     """The one whose turn it is is cancelled in its transaction: the others store their own, and none waits for ever."""
 
     async def main() -> None:
-        store = Store(Stage().db)
-        publisher = Publisher(store, Leadership(1), SimMeter())
+        stage = Stage()
+        store = Store(stage.db)
+        publisher = Publisher(store, Leadership(1), stage.around)
         tasks = [asyncio.ensure_future(publisher.publish([publication(number, 1)])) for number in range(4)]
         await store.began.wait()
         tasks[0].cancel()
@@ -100,19 +106,78 @@ def test_who_waits_survives_the_one_that_stores() -> None:
     virtual.run(main)
 
 
-def test_a_shared_conflict_is_told_to_all() -> None:
-    """Nothing of the transaction is stored, so each that shared it tries again."""
+def test_a_shared_conflict_is_tried_again_by_all() -> None:
+    """Nothing of the transaction is stored, so each that shared it tries again, and what was stored counts once."""
 
     async def main() -> None:
-        store = Store(Stage().db)
-        publisher = Publisher(store, Leadership(1), SimMeter())
+        stage = Stage()
+        store = Store(stage.db)
+        publisher = Publisher(store, Leadership(1), stage.around)
         first = asyncio.ensure_future(publisher.publish([publication(0, 1)]))
         await store.began.wait()
         store.conflicts = 1
         others = [asyncio.ensure_future(publisher.publish([publication(number, 1)])) for number in (1, 2)]
+        assert await asyncio.gather(first, *others) == [["applied"]] * 3
+        assert stage.meter.actions["removed"] == 3
+        assert stage.health.reasons == {}
+
+    virtual.run(main)
+
+
+def test_a_batch_that_is_stored_is_not_stored_again_for_a_later_one() -> None:
+    """The second transaction fails and is tried again: the first is neither stored nor counted anew."""
+
+    async def main() -> None:
+        stage = Stage()
+        store = Store(stage.db)
+        publisher = Publisher(store, Leadership(1), stage.around)
+        both = asyncio.ensure_future(publisher.publish([publication(0, MOST_CHUNKS), publication(1, 1)]))
+        await store.began.wait()
+        store.conflicts = 2
+        assert await both == ["applied"] * 2
+        assert store.batches == [1, 1, 1, 1]
+        assert stage.meter.actions["removed"] == MOST_CHUNKS + 1
+
+    virtual.run(main)
+
+
+@pytest.mark.parametrize("error", [DuplicateKey("a key is there"), Poison("larger than 16 MB")], ids=str)
+def test_what_can_never_be_stored_steps_aside_alone(error: KnowledgeError) -> None:
+    """Those in its batch, and those of others in its transaction, are stored; a duplicate key is tried a few times."""
+
+    async def main() -> None:
+        stage = Stage()
+        store = Store(stage.db)
+        store.bad[trick(2)] = error
+        publisher = Publisher(store, Leadership(1), stage.around)
+        first = asyncio.ensure_future(publisher.publish([publication(0, 1)]))
+        await store.began.wait()
+        mine = asyncio.ensure_future(publisher.publish([publication(number, 1) for number in (1, 2, 3)]))
+        others = asyncio.ensure_future(publisher.publish([publication(4, 1)]))
         assert await first == ["applied"]
-        told = await asyncio.gather(*others, return_exceptions=True)
-        assert all(isinstance(one, Conflict) for one in told)
+        one, bad, three = await mine
+        assert (one, three) == ("applied", "applied")
+        assert isinstance(bad, Unstorable)
+        assert await others == ["applied"]
+        assert stage.meter.actions["removed"] == 4
+        assert store.batches.count(1) <= 5 + TRIES_ALONE
+
+    virtual.run(main)
+
+
+def test_a_duplicate_key_that_passes_is_no_fault() -> None:
+    """Two upserts met: the next try finds nothing in its way."""
+
+    async def main() -> None:
+        stage = Stage()
+        store = Store(stage.db)
+        store.bad[trick(1)] = DuplicateKey("a key is there")
+        publisher = Publisher(store, Leadership(1), stage.around)
+        working = asyncio.ensure_future(publisher.publish([publication(1, 1)]))
+        await store.began.wait()
+        await asyncio.sleep(0)
+        store.bad.clear()
+        assert await working == ["applied"]
 
     virtual.run(main)
 
@@ -121,8 +186,9 @@ def test_outcomes_come_in_order_and_only_what_was_stored_is_counted() -> None:
     """A newer stored version wins, and its loser counts no rows."""
 
     async def main() -> None:
-        db, meter = Stage().db, SimMeter()
-        publisher = Publisher(Store(db), Leadership(1), meter)
+        stage = Stage()
+        db, meter = stage.db, stage.meter
+        publisher = Publisher(Store(db), Leadership(1), stage.around)
         db.ledger[trick(1)] = LedgerRow(trick(1), Timestamp(9, 0))
         gone = publication(2, 3)
         assert gone.delta.ledger is not None
@@ -134,30 +200,16 @@ def test_outcomes_come_in_order_and_only_what_was_stored_is_counted() -> None:
     virtual.run(main)
 
 
-def test_a_conflict_comes_out_and_the_next_one_may_go() -> None:
-    """The caller tries again; the turn is free."""
-
-    async def main() -> None:
-        store = Store(Stage().db)
-        store.conflicts = 1
-        publisher = Publisher(store, Leadership(1), SimMeter())
-        with pytest.raises(Conflict):
-            await publisher.publish([publication(1, 1)])
-        assert await publisher.publish([publication(1, 1)]) == ["applied"]
-
-    virtual.run(main)
-
-
 def test_a_draft_needs_its_vector() -> None:
     """A publication without one is a bug, and nothing of its batch is counted."""
 
     async def main() -> None:
-        meter = SimMeter()
+        stage = Stage()
         draft = ChunkDraft("tricks/n:1/a", "text", METADATA, "hash", "hash", 1)
         broken = Publication(Delta(trick(1), Timestamp(5, 0), write=(draft,)), {})
         with pytest.raises(KeyError):
-            await Publisher(Store(Stage().db), Leadership(1), meter).publish([broken])
-        assert meter.actions.total() == 0
+            await Publisher(Store(stage.db), Leadership(1), stage.around).publish([broken])
+        assert stage.meter.actions.total() == 0
         assert PIN.dimensions == 4
 
     virtual.run(main)

@@ -6,11 +6,13 @@ from bson.errors import BSONError
 from pymongo.errors import OperationFailure, PyMongoError
 
 from brain.knowledge.mongo_errors import as_knowledge_error, code_of
-from worker.errors import Conflict, HistoryLost, KnowledgeError, Poison, WrongTopology
+from worker.errors import Conflict, DuplicateKey, HistoryLost, KnowledgeError, Poison, WrongTopology
 
-_CONFLICT: Final = frozenset({112, 251, 225, 244, 11000})
-"""WriteConflict, NoSuchTransaction, TransactionTooOld, TransactionAborted, and a duplicate key: two upserts met, one of
-them is there."""
+_CONFLICT: Final = frozenset({112, 251, 225, 244})
+"""WriteConflict, NoSuchTransaction, TransactionTooOld, TransactionAborted."""
+
+_DUPLICATE: Final = 11000
+"""DuplicateKey: two upserts met and one of them is there, or somebody's unique index allows no second one."""
 
 _HISTORY_LOST: Final = frozenset({286, 280, 260, 222, 50811})
 """ChangeStreamHistoryLost, ChangeStreamFatalError, InvalidResumeToken, CloseChangeStream, and a token that the server
@@ -28,10 +30,10 @@ def worker_error(error: PyMongoError | BSONError, what: str) -> KnowledgeError:
     if isinstance(error, OperationFailure):
         code = code_of(error)
         # The label alone says only "run it again": a connection that breaks inside a transaction has it too.
-        if error.has_error_label("TransientTransactionError"):
+        if error.has_error_label("TransientTransactionError") or code in _CONFLICT:
             return Conflict(f"{what}: another writer was there first (code {code})")
-        if code in _CONFLICT:
-            return Conflict(f"{what}: another writer was there first (code {code})")
+        if code == _DUPLICATE:
+            return DuplicateKey(f"{what}: a key is there already (code {code})")
         if code in _HISTORY_LOST:
             return HistoryLost(f"{what}: the stored position is no longer in the database's history (code {code})")
         if code == _TOO_LARGE:

@@ -72,7 +72,7 @@ def _split(
     for delta in deltas:
         made = _publication(delta, vectors)
         if isinstance(made, Poison):
-            failed.append(Failed(delta, made, _digest(delta)))
+            failed.append(Failed(delta, made, digest_of(delta)))
         else:
             publications.append(made)
     return publications, failed
@@ -89,7 +89,7 @@ def _add(
         other = delta.beside[pin]
         made = other if isinstance(other, Poison) else _publication(other, vectors)
         if isinstance(made, Poison):
-            digest = _digest(other) if isinstance(other, Delta) else text_hash(f"{_digest(delta)} {made}")
+            digest = digest_of(other) if isinstance(other, Delta) else text_hash(f"{digest_of(delta)} {made}")
             failed.append(Failed(delta, made, digest, published=True))
             complete.append(replace(publication, delta=replace(delta, clears_dead_letter=False)))
         else:
@@ -103,5 +103,7 @@ def _publication(delta: Delta, vectors: Mapping[str, Vector | Poison]) -> Public
     return errors[0] if errors else Publication(delta, {d: v for d, v in found.items() if not isinstance(v, Poison)})
 
 
-def _digest(delta: Delta) -> str:
-    return text_hash("".join(draft.text_hash for draft in delta.write))
+def digest_of(delta: Delta) -> str:
+    """The SHA-256 of what would be written of the document, in hex."""
+    texts, others = (draft.text_hash for draft in delta.write), (draft.content_hash for draft in delta.rewrite)
+    return text_hash("".join((*texts, *others)))

@@ -257,7 +257,7 @@ class Leader:
             ),
             target=terms.target,
             embed=EmbedStep(papers.store, world.embedder, world.beside),
-            publisher=Publisher(papers.store, self._leadership, around.meter),
+            publisher=Publisher(papers.store, self._leadership, around),
             undertaker=Undertaker(papers.letters, self._leadership, around),
             beside=terms.beside,
         )

@@ -14,7 +14,7 @@ from worker.pipeline.around import Around
 from worker.pipeline.coalesce import Coalescer, Work
 from worker.pipeline.dead_letters import Undertaker
 from worker.pipeline.diff import Target, diff, diff_beside
-from worker.pipeline.embed import EmbedStep, Failed
+from worker.pipeline.embed import EmbedStep, Failed, digest_of
 from worker.pipeline.publish import Publisher
 from worker.pipeline.shape import Looked, Shaper
 from worker.ports import KnowledgeStore
@@ -98,15 +98,24 @@ class Runner:
         self, publications: Sequence[Publication], failed: Sequence[Failed], states: Mapping[DocKey, DocState]
     ) -> Mapping[DocKey, Outcome]:
         """Publish what can be published, bury what cannot."""
-        every = [*publications, *_words_of(failed, states)]
-        stored = await self._around.persist("database", lambda: self._steps.publisher.publish(every))
-        outcomes: dict[DocKey, Outcome] = {p.delta.key: outcome for p, outcome in zip(every, stored, strict=True)}
+        words = _words_of(failed, states)
+        became = await self._steps.publisher.publish([*publications, *words])
+        outcomes: dict[DocKey, Outcome] = {}
+        refused: list[Failed] = []
+        for publication, end in zip(publications, became, strict=False):
+            if isinstance(end, Poison):
+                refused.append(Failed(publication.delta, end, digest_of(publication.delta)))
+            else:
+                outcomes[publication.delta.key] = end
+        for end in became[len(publications) :]:
+            if isinstance(end, Poison):  # nothing of a document was to be stored, so no document can be at fault
+                raise end
         await self._around.probe.reached("published")
         for failure in failed:
             await self._steps.undertaker.bury(failure, states[failure.delta.key].dead)
             outcomes[failure.delta.key] = "dead_lettered"
             await self._around.probe.reached("buried")
-        return outcomes
+        return {**outcomes, **await self._finish([], refused, states)} if refused else outcomes
 
     async def _states(self, works: Sequence[Work]) -> Mapping[DocKey, DocState]:
         """What is stored of the documents.

@@ -231,6 +231,26 @@ async def test_a_document_that_the_server_cannot_send_steps_aside(server: FakeMo
         assert [row["key"] for row in server.store.rows(DEAD_LETTERS).values()] == [2]
 
 
+async def test_a_key_that_a_unique_index_allows_once(server: FakeMongod, database: Database) -> None:
+    """Somebody's index refuses one document for ever (11000): it steps aside, those with it are stored, all goes on."""
+
+    def letters() -> list[tuple[int, str]]:
+        return [(row["key"], row["reason"]) for row in server.store.rows(DEAD_LETTERS).values()]
+
+    server.store.unique[PIN.collection] = "text"
+    for number, text in enumerate(("a", "same", "b", "same", "c")):
+        put(server, number, text)
+    async with leading(server, database) as life:
+        await life.until_stored("t: a", "t: b", "t: c", "t: same")
+        await until(lambda: letters() == [(3, "Unstorable")], "its letter")
+        assert life.figure('chunks_total{action="written"}') == 4
+        put(server, 0, "edited")
+        await life.until_stored("t: edited", "t: b", "t: c", "t: same")
+        put(server, 3, "another")
+        await life.until_stored("t: another", "t: edited", "t: b", "t: c", "t: same")
+        await until(lambda: letters() == [], "no letter")
+
+
 async def test_an_id_that_is_no_uuid_harms_nobody(server: FakeMongod, database: Database) -> None:
     """A binary of the UUID subtype may have any length: as a field, as an `_id`, and in events."""
     odd = Binary(b"xyz", 4)

@@ -92,6 +92,8 @@ class Store:
 
     def __init__(self) -> None:
         self.collections: dict[str, dict[bytes, Row]] = {}
+        self.unique: dict[str, str] = {}
+        """A field of a collection whose values somebody's index allows once."""
 
     def copy(self, collection: str) -> dict[bytes, Row]:
         """A copy of a collection to go back to; documents are never changed in place."""
@@ -108,7 +110,8 @@ class Store:
     def insert(self, collection: str, row: Row) -> bool:
         """Whether there was room for it."""
         rows = self.rows(collection)
-        if name_of(row["_id"]) in rows:
+        field = self.unique.get(collection)
+        if name_of(row["_id"]) in rows or (field and any(one[field] == row[field] for one in rows.values())):
             return False
         rows[name_of(row["_id"])] = dict(row)
         return True
