@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brain.knowledge.pin import OPENAI_SMALL, Pin
+from brain.knowledge.pin import ACTIVE, OPENAI_LARGE, OPENAI_SMALL, PINS, Pin
 from brain.knowledge.search.index import definition
 from brain.knowledge.search.vectors import binary
 from tests.support.fake_mongod import Fail, FakeMongod
@@ -102,6 +102,19 @@ def test_a_stale_index(server: FakeMongod) -> None:
     done = asked(server, "status", "--json")
     assert done.code == 1
     assert done.value["indexes"][0]["status"] == "STALE"
+
+
+def test_every_generation_has_its_own(server: FakeMongod) -> None:
+    """A model that is built beside the active one: two indexes, each of its width, in one go."""
+    beside = Pin(OPENAI_LARGE.name, OPENAI_LARGE.dimensions, "knowledge_chunks_large", "knowledge_vec_large")
+    row = {"_id": ACTIVE, **PIN.as_row(), "beside": {**beside.as_row(), "role": "next"}}
+    server.write(PINS, row)
+    done = asked(server, "ensure", "--json")
+    assert (done.code, [one["index"] for one in done.value["indexes"]]) == (0, [PIN.index, beside.index])
+    assert {name: one.definition for (_, name), one in server.search.indexes.items()} == {
+        PIN.index: definition(PIN),
+        beside.index: definition(beside),
+    }
 
 
 def test_without_search_nothing_is_needed(tmp_path: Path) -> None:
