@@ -16,6 +16,7 @@ INDEXES: Final[Mapping[str, Sequence[IndexModel]]] = {
     "spots": (
         IndexModel([("approvalStatus", ASCENDING), ("latitude", ASCENDING), ("longitude", ASCENDING)]),
         IndexModel([("approvalStatus", ASCENDING), ("state", ASCENDING)], name="state_loose", collation=LOOSE),
+        IndexModel([("approvalStatus", ASCENDING), ("rating", DESCENDING)]),
         IndexModel("userId"),
     ),
     "spotlists": (
@@ -39,6 +40,7 @@ INDEXES: Final[Mapping[str, Sequence[IndexModel]]] = {
     "trickipedia": (
         IndexModel("name", name="name_loose", collation=LOOSE),
         IndexModel("aliases", name="aliases_loose", collation=LOOSE),
+        IndexModel([("category", ASCENDING), ("name", ASCENDING)], name="category_loose", collation=LOOSE),
         IndexModel("url"),
     ),
     "tricklists": (IndexModel("user.$id"), IndexModel("userId")),

@@ -3,7 +3,7 @@
 - Names: every run of words in the question is looked up among names, aliases and slugs, by equality, in an index that
   ignores case and accents. So "50-50", "how do I tre flip" and "back three" are found exactly, and fast.
 - Words: all telling words of the question occur in name, aliases or description. No index serves that (it is a pattern
-  inside a text); the catalogue is small, and the leg has a time limit.
+  inside a text), so it is spared where the question is a trick's very name, and has a time limit.
 - Vectors: the nearest trick chunks.
 
 A leg that fails or is late is left out and named; the others still answer.
@@ -79,17 +79,22 @@ class TricksFound:
 
 
 Leg = Callable[[ToolContext, str, Wanted], Awaitable[list[Row]]]
+_Answer = list[Row] | KnowledgeError
+"""What a leg found, or why it did not."""
 
 
 async def find_tricks(context: ToolContext, question: str, wanted: Wanted, limit: int) -> TricksFound:
     """The tricks that a question is about. Raises the error of the vector leg when every leg has failed."""
-    answers = await asyncio.gather(*(_tried(leg, context, question, wanted) for leg in LEGS.values()))
-    failures = {name: found for name, found in zip(LEGS, answers, strict=True) if isinstance(found, KnowledgeError)}
+    lexical, near = await asyncio.gather(
+        _lexical(context, question, wanted), _tried(LEGS["similar meaning"], context, question, wanted)
+    )
+    answers = dict(zip(LEGS, (*lexical, near), strict=True))
+    failures = {name: found for name, found in answers.items() if isinstance(found, KnowledgeError)}
     if len(failures) == len(LEGS):
         raise failures["similar meaning"]
     rows: dict[ObjectId, Row] = {}
     rankings: list[list[ObjectId]] = []
-    for found in answers:
+    for found in answers.values():
         kept = [row for row in found if wanted.takes(row)] if isinstance(found, list) else []
         rows |= {row["_id"]: row for row in kept}
         rankings.append([row["_id"] for row in kept])
@@ -155,7 +160,20 @@ LEGS: Final[Mapping[str, Leg]] = {"names": by_name, "words": by_words, "similar 
 """The legs by what a model is told of them; the first one to meet a trick decides between equals."""
 
 
-async def _tried(leg: Leg, context: ToolContext, question: str, wanted: Wanted) -> list[Row] | KnowledgeError:
+async def _lexical(context: ToolContext, question: str, wanted: Wanted) -> tuple[_Answer, _Answer]:
+    """What names and words found. The words are not asked where the question is the name of a wanted trick."""
+    named = await _tried(LEGS["names"], context, question, wanted)
+    if isinstance(named, list) and any(wanted.takes(row) and _is_name_of(row, question) for row in named):
+        return named, []
+    return named, await _tried(LEGS["words"], context, question, wanted)
+
+
+def _is_name_of(row: Row, question: str) -> bool:
+    fields = Fields(row)
+    return name_key(question) in {name_key(name) for name in (fields.line("name"), *fields.lines("aliases"))}
+
+
+async def _tried(leg: Leg, context: ToolContext, question: str, wanted: Wanted) -> _Answer:
     """What the leg found, or why it did not; a bug still raises."""
     try:
         async with asyncio.timeout(LEG_SECONDS):

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pymongo.collation import Collation
 
+from brain.knowledge.connect import Row
 from brain.knowledge.domain.names import contains
 from brain.knowledge.domain.phrases import telling
 from brain.knowledge.domain.visibility import APPROVED_SPOTS
@@ -47,17 +48,15 @@ class SpotsTold(Result):
 
 
 async def search_spots(context: ToolContext, arguments: SearchSpots) -> SpotsTold:
-    """The approved spots whose name holds the query, or all its words with city and tags, in that state and city."""
-    sport = known_sport(arguments.sport)
-    pipeline: list[Mapping[str, Any]] = [
-        {"$match": {**APPROVED_SPOTS, **({"state": arguments.state} if arguments.state else {})}},
-        {"$match": _rest(arguments, sport)},
-        {"$sort": {"rating": -1, "_id": 1}},
-        {"$limit": MOST_SPOTS},
-        {"$project": SPOT_FIELDS},
-    ]
-    options: dict[str, Any] = {"collation": LOOSE} if arguments.state else {}
-    rows = await (await context.database["spots"].aggregate(pipeline, session=context.session, **options)).to_list()
+    """The approved spots whose name holds the query, in that state and city.
+
+    Where no name does, those with all its words in name, city and tags: "plaza seattle".
+    """
+    sport, query = known_sport(arguments.sport), arguments.query
+    rows = await _found(context, arguments, sport, {"name": contains(query)} if query else {})
+    if not rows and query and (words := telling(query)[:_MOST_WORDS]):
+        anywhere = [{"$or": [{field: contains(word)} for field in _WORDS_IN]} for word in words]
+        rows = await _found(context, arguments, sport, {"$and": anywhere})
     facts = [spot_facts(row, context.origin) for row in rows]
     found = [SpotRated.model_validate({**fact, "rating": fact["rating"] or 0}) for fact in facts]
     unknown = arguments.sport is not None and sport is None
@@ -70,18 +69,24 @@ async def search_spots(context: ToolContext, arguments: SearchSpots) -> SpotsTol
     )
 
 
-def _rest(arguments: SearchSpots, sport: str | None) -> dict[str, Any]:
-    """The conditions that no index serves; they run over the approved spots, of the state where one is given."""
-    conditions: list[dict[str, Any]] = []
-    if arguments.query:
-        words = [{"$or": [{field: contains(word)} for field in _WORDS_IN]} for word in telling(arguments.query)]
-        by_words = [{"$and": words[:_MOST_WORDS]}] if words else []
-        conditions.append({"$or": [{"name": contains(arguments.query)}, *by_words]})
+async def _found(
+    context: ToolContext, arguments: SearchSpots, sport: str | None, named: Mapping[str, Any]
+) -> list[Row]:
+    """The best rated. Only the first stage is served by an index, of the state where one is given."""
+    rest = [named] if named else []
     if arguments.city:
-        conditions.append({"city": contains(arguments.city)})
+        rest.append({"city": contains(arguments.city)})
     if sport is not None:
-        conditions.append({"sportTypes": {"$in": spellings(sport)}})
-    return {"$and": conditions} if conditions else {}
+        rest.append({"sportTypes": {"$in": spellings(sport)}})
+    pipeline: list[Mapping[str, Any]] = [
+        {"$match": {**APPROVED_SPOTS, **({"state": arguments.state} if arguments.state else {})}},
+        *([{"$match": {"$and": rest}}] if rest else []),
+        {"$sort": {"rating": -1, "_id": 1}},
+        {"$limit": MOST_SPOTS},
+        {"$project": SPOT_FIELDS},
+    ]
+    options: dict[str, Any] = {"collation": LOOSE} if arguments.state else {}
+    return await (await context.database["spots"].aggregate(pipeline, session=context.session, **options)).to_list()
 
 
 def _cards(result: SpotsTold) -> list[Card]:

@@ -12,18 +12,9 @@ from pymongo.errors import AutoReconnect
 import brain.trick_search as legs
 from brain.knowledge.errors import IndexMissing, Unavailable
 from brain.knowledge.search.service import Found
-from tests.support.sample_chunks import PIN
-from tests.support.tool_world import ORIGIN, Answer, ToolWorld
+from tests.support.tool_world import ORIGIN, Answer, SilentKnowledge, ToolWorld
 
 KICKFLIP = "5a0000000000000000000011"
-
-
-class SilentKnowledge:
-    """Search in the chunks that finds nothing."""
-
-    async def search(self, query: str, sport: str | None = None, doc_type: str | None = None, limit: int = 5) -> Found:
-        """No hits."""
-        return Found((), PIN, "exact")
 
 
 class BrokenKnowledge:
@@ -248,7 +239,7 @@ async def test_a_failing_look_up_loses_no_near_trick(
         raise AutoReconnect(message)
 
     monkeypatch.setattr(legs, "LEGS", {**legs.LEGS, broken: fail})
-    found = await knowing.call("search_trickipedia", search="tre flip")
+    found = await knowing.call("search_trickipedia", search="tre flip scoop")
     assert names(found)[0] == "Tre Flip (360 Flip)"
     assert len(found.data["notes"]) == 1
     assert broken in found.data["notes"][0]

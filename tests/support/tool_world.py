@@ -12,6 +12,7 @@ from bson.objectid import ObjectId
 from pymongo.asynchronous.database import AsyncDatabase
 
 from brain.knowledge.connect import Row
+from brain.knowledge.pin import MINILM, Pin
 from brain.knowledge.search.service import Found
 from brain.registry import AnyTool, Registry
 from brain.tool import Card, ToolContext
@@ -76,6 +77,14 @@ class NoKnowledge:
         """Fails the test."""
         message = f"searched the chunks for {query!r}"
         raise AssertionError(message)
+
+
+class SilentKnowledge:
+    """Search in the chunks that finds nothing."""
+
+    async def search(self, query: str, sport: str | None = None, doc_type: str | None = None, limit: int = 5) -> Found:
+        """No hits."""
+        return Found((), Pin(MINILM.name, MINILM.dimensions), "exact")
 
 
 @dataclass(slots=True)
