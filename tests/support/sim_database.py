@@ -6,7 +6,7 @@ Plain state, changed at once and never failing; `sim_ports` puts waits and fault
 import asyncio
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bson import Timestamp
@@ -135,24 +135,22 @@ class Database:
             message = f"epoch {leadership.epoch} is over, {self.epoch} leads"
             raise FencedOff(message)
 
-    def state(self, key: DocKey) -> DocState:
-        """Everything that is stored of one document."""
-        active, *others = (
-            tuple(row.stored for row in self.of(pin).get(key, {}).values()) for pin in self.generations.live
-        )
+    def state(self, key: DocKey, live: Sequence[Pin]) -> DocState:
+        """Everything that is stored of one document, for a leader of these generations."""
+        active, *others = (tuple(row.stored for row in self.of(pin).get(key, {}).values()) for pin in live)
         rows = self.ledger.values()
         seen = {face for row in rows for ref, face in zip(row.refs, row.seen, strict=True) if ref == str(key)}
-        beside = dict(zip(self.generations.live[1:], others, strict=True))
+        beside = dict(zip(live[1:], others, strict=True))
         return DocState(self.ledger.get(key), active, self.letters.get(key), frozenset(seen), beside)
 
-    def publish(self, publication: Publication) -> Outcome:
-        """Store one publication, as `KnowledgeStore.publish` describes."""
+    def publish(self, publication: Publication, active: Pin) -> Outcome:
+        """Store one publication of a leader whose active pin is this, as `KnowledgeStore.publish` describes."""
         self._tick()  # our own writes are operations too
         delta = publication.delta
         old = self.ledger.get(delta.key)
         if old is not None and old.version > delta.version:
             return "superseded"
-        self._put_chunks(self.generations.active, publication)
+        self._put_chunks(active, publication)
         for pin, other in publication.beside.items():
             self._put_chunks(pin, other)
         if delta.clears_dead_letter:

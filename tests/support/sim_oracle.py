@@ -6,9 +6,12 @@ from datetime import datetime
 import numpy as np
 
 from brain.knowledge.chunk import chunk_id, content_hash, text_hash
+from brain.knowledge.pin import Pin
 from tests.support.sim_database import Database
-from tests.support.sim_source import POISON, SimSource, expected, vector_of
+from tests.support.sim_source import POISON, SimSource, expected, model_of, target_of, vector_of
 from worker.model import Checkpoint, DocKey, Part, Shaped
+from worker.pipeline.leader import fingerprint
+from worker.pipeline.scan_book import covers
 
 Sources = Mapping[str, SimSource]
 
@@ -17,13 +20,20 @@ def differences(db: Database, sources: Sources, now: datetime) -> list[str]:
     """Everything that keeps the stored state from being f(documents); empty when they agree exactly."""
     found = [f"scan of {name} is not done" for name in sources if name not in db.scans or not db.scans[name].done]
     found += [f"{row.key} owes {row.stale_since}" for row in db.ledger.values() if row.stale_since is not None]
-    keys = {*db.ledger, *db.chunks, *db.letters, *(key for source in db.documents.values() for key in source)}
+    keys = {
+        *db.ledger,
+        *(key for chunks in db.stored.values() for key in chunks),
+        *db.letters,
+        *(key for source in db.documents.values() for key in source),
+    }
     for key in sorted(keys, key=str):
-        found += _of_document(db, key, sources[key.source], now)
-    return found
+        for pin in db.generations.live:
+            found += _of_document(db, key, pin, sources[key.source], now)
+    strangers = [pin for pin, chunks in db.stored.items() if any(chunks.values()) and pin not in db.generations.live]
+    return found + [f"{pin.collection} is there and should not" for pin in strangers]
 
 
-def _of_document(db: Database, key: DocKey, source: SimSource, now: datetime) -> Iterator[str]:
+def _of_document(db: Database, key: DocKey, pin: Pin, source: SimSource, now: datetime) -> Iterator[str]:
     shaped = expected(db.documents[key.source], key, source, now)
     if not isinstance(shaped, Shaped) or any(POISON in part.text for part in shaped.parts):
         if key not in db.letters:
@@ -36,16 +46,17 @@ def _of_document(db: Database, key: DocKey, source: SimSource, now: datetime) ->
     row = db.ledger.get(key)
     if (row is not None and not row.deleted) != bool(shaped.parts):
         yield f"{key}: the ledger says {row}, the document has {len(shaped.parts)} parts"
-    stored = {id_: row.stored.content_hash for id_, row in db.chunks.get(key, {}).items()}
+    chunks = db.of(pin).get(key, {})
+    stored = {id_: row.stored.content_hash for id_, row in chunks.items()}
     wanted = {chunk_id(str(key), part.name): _content(part, source) for part in shaped.parts}
     if stored != wanted:
-        texts = {id_: row.draft.text for id_, row in db.chunks.get(key, {}).items()}
-        yield f"{key}: stored {texts}, wanted {[part.text for part in shaped.parts]}"
-    for id_, chunk in db.chunks.get(key, {}).items():
-        if (chunk.stored.model, chunk.stored.dimensions) != (db.pin.model, db.pin.dimensions):
+        texts = {id_: row.draft.text for id_, row in chunks.items()}
+        yield f"{key} in {pin.collection}: stored {texts}, wanted {[part.text for part in shaped.parts]}"
+    for id_, chunk in chunks.items():
+        if (chunk.stored.model, chunk.stored.dimensions) != (pin.model, pin.dimensions):
             yield f"{id_} is of another model"
         if chunk.stored.text_hash != text_hash(chunk.draft.text) or not np.array_equal(
-            chunk.vector, vector_of(chunk.draft.text)
+            chunk.vector, vector_of(chunk.draft.text, model_of(pin))
         ):
             yield f"{id_} has the vector of another text"
 
@@ -65,13 +76,16 @@ def dishonest(db: Database, sources: Sources, checkpoint: Checkpoint, now: datet
         scan = db.scans.get(name)
         if scan is None or not scan.done or db.latest.get(name, -1) >= place:
             continue
-        for key in {*db.documents[name], *db.chunks}:
-            if key.source == name and db.latest.get(key, -1) < place:
-                found += _own_words(db, key, source, now)
+        for pin in db.generations.live:
+            if not covers(scan, fingerprint(source.chunker_version, target_of(pin, sources))):
+                continue  # it is being built
+            for key in {*db.documents[name], *db.of(pin)}:
+                if key.source == name and db.latest.get(key, -1) < place:
+                    found += _own_words(db, key, pin, source, now)
     return found
 
 
-def _own_words(db: Database, key: DocKey, source: SimSource, now: datetime) -> Iterator[str]:
+def _own_words(db: Database, key: DocKey, pin: Pin, source: SimSource, now: datetime) -> Iterator[str]:
     document = db.documents[key.source].get(key)
     if document is not None and document.get("ends") is not None:
         return
@@ -80,7 +94,7 @@ def _own_words(db: Database, key: DocKey, source: SimSource, now: datetime) -> I
         if key not in db.letters:
             yield f"{key} is behind the checkpoint, can never work and has no letter"
         return
-    stored = {row.draft.text for id_, row in db.chunks.get(key, {}).items() if not id_.endswith("/links")}
+    stored = {row.draft.text for id_, row in db.of(pin).get(key, {}).items() if not id_.endswith("/links")}
     wanted = {part.text for part in shaped.parts if part.name != "links"}
     if stored != wanted:
-        yield f"{key} is behind the checkpoint: stored {stored}, says {wanted}"
+        yield f"{key} is behind the checkpoint in {pin.collection}: stored {stored}, says {wanted}"

@@ -115,18 +115,23 @@ class SimDocuments(_Port):
 
 
 class SimStore(_Port):
-    """Implements KnowledgeStore."""
+    """Implements KnowledgeStore, for a leader that was made for the generations of its begin."""
+
+    def __init__(self, database: Database, weather: Weather) -> None:
+        super().__init__(database, weather)
+        self._live = database.generations.live
 
     async def states(self, keys: Sequence[DocKey]) -> Mapping[DocKey, DocState]:
         """As of one moment."""
-        return await self._weather.read(lambda: {key: self._db.state(key) for key in keys})
+        return await self._weather.read(lambda: {key: self._db.state(key, self._live) for key in keys})
 
     async def vectors(self, text_hashes: Sequence[str], pin: Pin | None = None) -> Mapping[str, Vector]:
         """Of any document."""
 
         def answer() -> Mapping[str, Vector]:
-            chunks = self._db.chunks if pin is None else self._db.of(pin)
-            rows = (row for rows in chunks.values() for row in rows.values())
+            wanted = pin or self._live[0]
+            alike = [one for one in self._live if (one.model, one.dimensions) == (wanted.model, wanted.dimensions)]
+            rows = (row for one in alike for rows in self._db.of(one).values() for row in rows.values())
             return {row.stored.text_hash: row.vector for row in rows if row.stored.text_hash in text_hashes}
 
         return await self._weather.read(answer)
@@ -136,7 +141,7 @@ class SimStore(_Port):
 
         def effect() -> Sequence[Outcome]:
             self._db.fence(leadership)
-            return [self._db.publish(publication) for publication in publications]
+            return [self._db.publish(publication, self._live[0]) for publication in publications]
 
         return await self._weather.write(effect)
 

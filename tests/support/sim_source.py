@@ -19,10 +19,14 @@ from brain.knowledge.pin import Model, Pin
 from tests.support.sim_weather import Weather
 from worker.errors import Malformed, Poison, Throttled, Unavailable, Unreachable, UnreadableDocument
 from worker.model import DocKey, Document, Part, Shaped
+from worker.pipeline.diff import Target
 from worker.sources.source import Setting
 
 MODEL: Final = Model("sim/model", 4, 512)
 PIN: Final = Pin(MODEL.name, MODEL.dimensions)
+OTHERS: Final = (Model("sim/other", 4, 512), Model("sim/wide", 6, 512), MODEL)
+"""Models for another generation: of the same width, of another one, and the same model again."""
+
 POISON: Final = "poison"
 
 
@@ -85,17 +89,17 @@ class WordCounter:
         return len(text.split())
 
 
-def vector_of(text: str) -> Vector:
-    """The one right vector of a text."""
-    return np.frombuffer(bytes.fromhex(text_hash(text)[:32]), dtype=np.uint8)[:4].astype(np.float32)
+def vector_of(text: str, model: Model = MODEL) -> Vector:
+    """The one right vector of a text under a model."""
+    digest = text_hash(text if model == MODEL else f"{model.name}: {text}")
+    return np.frombuffer(bytes.fromhex(digest), dtype=np.uint8)[: model.dimensions].astype(np.float32)
 
 
 class SimClient:
     """Implements EmbeddingClient: fails as the weather will, and remembers what it embedded."""
 
-    model = MODEL
-
-    def __init__(self, weather: Weather) -> None:
+    def __init__(self, weather: Weather, model: Model = MODEL) -> None:
+        self.model = model
         self._weather = weather
         self.sent: list[str] = []
         self.seconds = 0.0
@@ -116,7 +120,7 @@ class SimClient:
         if fail:
             message = "embedded, paid, and the answer was lost"
             raise Unreachable(message)
-        return Embedded(tuple(vector_of(text) for text in texts), Usage(len(texts)))
+        return Embedded(tuple(vector_of(text, self.model) for text in texts), Usage(len(texts)))
 
     async def close(self) -> None:
         """Nothing to give back."""
@@ -126,6 +130,16 @@ class SimClient:
         return self._weather.rng.choice(
             (Throttled(message, retry_after=2.0), Unavailable(message), Malformed(message), Unreachable(message))
         )
+
+
+def model_of(pin: Pin) -> Model:
+    """The model of a pin."""
+    return Model(pin.model, pin.dimensions, MODEL.window)
+
+
+def target_of(pin: Pin, sources: Mapping[str, SimSource]) -> Target:
+    """What the chunks of a generation are made for."""
+    return Target(pin, WordCounter(), {name: source.chunker_version for name, source in sources.items()})
 
 
 def expected(

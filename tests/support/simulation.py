@@ -1,13 +1,15 @@
 """One seeded life of the worker: a storm of changes and faults, then calm, in which everything must come right."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final, cast
 from unittest.mock import patch
+
+import pytest
 
 from tests.support import virtual
 from tests.support.sim_database import Database
@@ -23,14 +25,14 @@ from tests.support.sim_ports import (
     SimStream,
 )
 from tests.support.sim_recorders import CrashingProbe, SimHealth, SimMeter
-from tests.support.sim_source import PIN, SimClient, SimSource, WordCounter, expected
+from tests.support.sim_regenerator import Regenerator
+from tests.support.sim_source import PIN, SimClient, SimSource, WordCounter, expected, model_of, target_of
 from tests.support.sim_weather import Rates, Weather, dice
 from tests.support.sim_writer import Writer
 from worker.embedding.batcher import BatchingEmbedder, Limits
-from worker.errors import FencedOff
+from worker.errors import FencedOff, GenerationsChanged
 from worker.model import Checkpoint, Leadership, Position, Shaped
 from worker.pipeline.around import Around
-from worker.pipeline.diff import Target
 from worker.pipeline.duties import Papers
 from worker.pipeline.leader import Farewell, Leader, Terms, World
 from worker.pipeline.shape import T
@@ -65,13 +67,18 @@ class Life:
     """One process from its start to its end."""
 
     leader: Leader
-    embedder: BatchingEmbedder
-    client: SimClient
+    embedders: Sequence[BatchingEmbedder]
+    clients: Sequence[SimClient]
     meter: SimMeter
     health: SimHealth
     probe: CrashingProbe
     stop: asyncio.Event
     task: "asyncio.Task[Farewell]"
+
+    async def close(self) -> None:
+        """Give up what its embedders have on their way."""
+        for embedder in self.embedders:
+            await embedder.close()
 
     def conserved(self) -> None:
         """Every change that came in has its outcome, or is still inside."""
@@ -88,6 +95,7 @@ class Simulation:
     weather: Weather = field(init=False)
     db: Database = field(init=False)
     writer: Writer = field(init=False)
+    regenerator: Regenerator = field(init=False)
     longest: float = field(init=False)
     clock: virtual.VirtualClock = field(default_factory=virtual.VirtualClock)
 
@@ -98,6 +106,7 @@ class Simulation:
         self.weather = Weather(dice(f"{self.seed}/weather"), Rates.draw(climate))
         self.db = Database(PIN, {name: {} for name in SOURCES}, self.clock.monotonic, checkpointing=self._judge)
         self.writer = Writer(self.db, dice(f"{self.seed}/writer"))
+        self.regenerator = Regenerator(self.db, dice(f"{self.seed}/generations"))
 
     async def run(self) -> None:
         """Storm, calm, and a second look at it."""
@@ -107,11 +116,14 @@ class Simulation:
             self.weather.calm = False
             until = self.clock.monotonic() + STORM
             writing = asyncio.create_task(self.writer.write(until, self.rng.choice((0.05, 0.5, 3.0))))
+            changing = asyncio.create_task(self.regenerator.change(until))
             while self.clock.monotonic() < until:
                 life = await self.next(life)
-            await writing
+            await asyncio.gather(writing, changing)
             self.weather.calm = True
             life = await self.come_right(life)
+            if self.regenerator.switch():  # all generations are right: it may be searched from now on
+                life = await self.come_right(life)
         await self.stop(life)
         await self.again()
 
@@ -125,8 +137,10 @@ class Simulation:
         self.db.epoch += 1
         meter, health, probe = SimMeter(), SimHealth(), CrashingProbe(self.weather)
         around = Around(self.clock, meter, health, probe, dice(f"{self.seed}/{self.db.epoch}"))
-        client = SimClient(self.weather)
-        embedder = BatchingEmbedder(client, WordCounter(), Limits(texts=4, concurrency=2), around)
+        live = self.db.generations.live
+        clients = [SimClient(self.weather, model_of(pin)) for pin in live]
+        limits = Limits(texts=4, concurrency=2)
+        embedders = [BatchingEmbedder(client, WordCounter(), limits, around) for client in clients]
         papers = Papers(
             SimStore(self.db, self.weather),
             SimCheckpoints(self.db, self.weather),
@@ -135,13 +149,15 @@ class Simulation:
             SimRequests(self.db, self.weather),
             SimPins(self.db, self.weather),
         )
-        world = World(SimStream(self.db, self.weather), SimDocuments(self.db, self.weather), papers, embedder)
-        target = Target(PIN, WordCounter(), {name: source.chunker_version for name, source in SOURCES.items()})
-        terms = Terms(SOURCES, target, _in_place, rescan_every=timedelta(hours=1))
+        stream, documents = SimStream(self.db, self.weather), SimDocuments(self.db, self.weather)
+        beside = dict(zip(live[1:], embedders[1:], strict=True))
+        world = World(stream, documents, papers, embedders[0], beside)
+        target, *others = (target_of(pin, SOURCES) for pin in live)
+        terms = Terms(SOURCES, target, _in_place, rescan_every=timedelta(hours=1), beside=tuple(others))
         leader = Leader(world, terms, Leadership(self.db.epoch), around)
         stop = asyncio.Event()
         task = asyncio.create_task(leader.serve(stop), name=f"leader-{self.db.epoch}")
-        return Life(leader, embedder, client, meter, health, probe, stop, task)
+        return Life(leader, embedders, clients, meter, health, probe, stop, task)
 
     async def next(self, life: Life) -> Life:
         """Let it live for a while, and end it in one way or another, or not."""
@@ -151,7 +167,7 @@ class Simulation:
         )
         dead.cancel()
         if life.task.done():
-            life.task.result()
+            return await self.regenerated(life)
         life.conserved()
         fate = "crash" if life.probe.dead.is_set() else self.rng.choice(("live", "live", "crash", "stop", "overtaken"))
         match fate:
@@ -165,12 +181,21 @@ class Simulation:
                 return life
         return self.begin()
 
+    async def regenerated(self, life: Life) -> Life:
+        """Begin again with other generations: nothing else ends a leader that nobody stops."""
+        with pytest.raises(GenerationsChanged):
+            life.task.result()
+        life.conserved()
+        await life.close()
+        return self.begin()
+
     async def kill(self, life: Life) -> None:
         """End a process where it is."""
         life.task.cancel()
         await asyncio.wait({life.task})
-        assert life.task.cancelled(), life.task.exception()
-        await life.embedder.close()
+        if not life.task.cancelled():
+            assert isinstance(life.task.exception(), GenerationsChanged), life.task.exception()
+        await life.close()
 
     async def stop(self, life: Life) -> None:
         """Ask it to stop; one that dies at a place, or takes too long, is killed."""
@@ -182,9 +207,10 @@ class Simulation:
             assert not self.weather.calm, "in calm a stop takes less than its drain"
             await self.kill(life)
             return
-        life.task.result()
+        with suppress(GenerationsChanged):  # just before the stop
+            life.task.result()
         life.conserved()
-        await life.embedder.close()
+        await life.close()
 
     async def overtake(self, life: Life) -> Life:
         """Another process takes the lease while this one still works: it must find out, and end."""
@@ -193,9 +219,9 @@ class Simulation:
         if life.task.done():
             try:
                 life.task.result()
-            except* FencedOff:
+            except* (FencedOff, GenerationsChanged):
                 pass
-            await life.embedder.close()
+            await life.close()
         else:
             await self.kill(life)
         return other
@@ -210,9 +236,7 @@ class Simulation:
         while quiet < 8:
             await asyncio.sleep(1.0)
             if life.task.done():
-                life.task.result()
-                message = "the leader ended in calm"
-                raise AssertionError(message)
+                life = await self.regenerated(life)
             life.conserved()
             found = differences(self.db, SOURCES, self.clock.now())
             found += [f"request {name} is not done" for name in self.db.requests.keys() - self.db.results.keys()]
@@ -234,7 +258,8 @@ class Simulation:
             self.db.checkpoint = Checkpoint(Position(self.db.history[0][0]), self.clock.now())
         life = self.begin()
         life = await self.come_right(life)
-        unstored = [text for text in life.client.sent if not self._of_a_dead_letter(text)]
+        sent = [text for client in life.clients for text in client.sent]
+        unstored = [text for text in sent if not self._of_a_dead_letter(text)]
         assert not unstored, unstored
         # A dead letter whose end has passed meanwhile is found by the scan, and what was stored of it removed.
         quiet = {"kept", "removed"} if had_letters else {"kept"}
