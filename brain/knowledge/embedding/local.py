@@ -111,5 +111,8 @@ def _open_session() -> _Session:
     options.enable_cpu_mem_arena = False  # the arena never gives back its peak (651 MB against 283)
     options.intra_op_num_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1))
     options.inter_op_num_threads = 1
+    # Idle threads that spin take the processor from the database and the worker beside them. Measured on 2 busy cores,
+    # 90 tokens a text: 55 ms of processor time a text with spinning, 32 without, and 5.6 texts/s against 10 to 30.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     return cast("_Session", session)
