@@ -1,9 +1,11 @@
 """The command line: options, help and exit codes; the work is in `brain.commands`, imported by the command that runs.
 
-Exit codes: 0 done, 64 usage, 70 bug, 75 try again later, 78 configuration. Errors are one line each on stderr.
+Exit codes: 0 done, 1 a tool refused, 64 usage, 70 bug, 75 try again later, 78 configuration. Errors are a line each on
+stderr.
 """
 
 import json
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -72,6 +74,42 @@ def tools(form: Literal["chat", "responses", "mcp"]) -> None:
     from brain.commands.tools import run  # noqa: PLC0415 usage errors and help need no driver
 
     run(form)
+
+
+@cli.command()
+@click.argument("tool")
+@click.argument("arguments", default="")
+@click.option("--user", help="The rider's id, 24 hex digits [BRAIN_USER_ID].")
+@click.option("--turn", help="A name for the turn: a write that is repeated in it gives the first answer again.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout and nothing else there.")
+@click.option("--embedded", is_flag=True, help="Use the embedded database of a running worker instead of ATLAS_URI.")
+@click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), help=f"Folder of the embedded database [{DATA}]."
+)
+def call(  # noqa: PLR0913 one parameter an option
+    tool: str, arguments: str, user: str | None, turn: str | None, *, as_json: bool, embedded: bool, data: Path | None
+) -> int:
+    """Call TOOL with ARGUMENTS (a JSON object) and print what a model would be told."""
+    if user is not None and not re.fullmatch(r"[0-9a-fA-F]{24}", user):
+        message = "--user: a rider's id is 24 hexadecimal digits"
+        raise click.UsageError(message)
+    from brain.commands.call import Request, run  # noqa: PLC0415 usage errors and help need no driver
+
+    return run(Request(tool, arguments, user, turn, data or (DATA if embedded else None), as_json))
+
+
+@cli.command()
+@click.option("--ensure", is_flag=True, help="Make those that are missing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout and nothing else there.")
+@click.option("--embedded", is_flag=True, help="Use the embedded database of a running worker instead of ATLAS_URI.")
+@click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), help=f"Folder of the embedded database [{DATA}]."
+)
+def indexes(*, ensure: bool, as_json: bool, embedded: bool, data: Path | None) -> int:
+    """Show the indexes that the tools' queries need; exit code 1 when one is missing."""
+    from brain.commands.indexes import run  # noqa: PLC0415 usage errors and help need no driver
+
+    return run(data or (DATA if embedded else None), ensure=ensure, as_json=as_json)
 
 
 def _sport(word: str | None) -> str | None:

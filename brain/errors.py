@@ -17,6 +17,7 @@ from brain.knowledge.errors import (
 )
 
 EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 64
 EXIT_BUG: Final = 70
 EXIT_TRY_LATER: Final = 75
