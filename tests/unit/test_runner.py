@@ -63,6 +63,20 @@ def test_a_text_that_is_stored_anywhere_is_not_embedded_again() -> None:
     virtual.run(main)
 
 
+def test_a_large_document_lets_the_small_ones_of_its_batch_go_first() -> None:
+    """They were taken together; a book's thousand texts are no reason for a page to wait."""
+
+    async def main() -> None:
+        stage = Stage()
+        async with working(Line(stage)) as line:
+            book = stage.put(document(1, "Book", *(f"page {number}" for number in range(100))))
+            await line.look(book, stage.put(document(2, "Ollie", "pop")))
+            assert stage.client.sent[0] == "Ollie: pop"
+            assert len(stage.client.sent) == 101
+
+    virtual.run(main)
+
+
 def test_a_poison_document_steps_aside_alone() -> None:
     """Its neighbours in the batch are stored; it has a letter, with what failed and how often; mended, it has none."""
 

@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from brain.knowledge.chunk import Vector
 from brain.knowledge.embedding import Embedded, EmbeddingClient
@@ -21,14 +22,14 @@ from worker.embedding.lanes import LINGER, Lanes, Limits, Result, Waiting
 from worker.errors import BadVector, BudgetSpent, Fatal, FencedOff, KnowledgeError, Poison, Retryable, Throttled
 from worker.pipeline.around import Around
 
-CONTROL = "How to land an ollie."
+CONTROL: Final = "How to land an ollie."
 """A text that every model can embed: whether a bad vector is the endpoint's fault or that of one text."""
 
 REMEMBERED = 1024
 """Vectors that are kept after they were given: more than the pumps store together, 6 MB at 1,536 dimensions."""
 
-LOCAL_LIMITS = Limits(texts=16, tokens=4_096, concurrency=2)
-"""In-process: small batches, since nothing is saved by larger ones and a rider's edit should not wait behind them; two,
+LOCAL_LIMITS: Final = Limits(texts=8, tokens=1_024, concurrency=2)
+"""In-process: small batches, since nothing is saved by larger ones and a rider's edit waits for the two before it; two,
 so that the model never waits for the next."""
 
 

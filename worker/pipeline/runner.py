@@ -156,10 +156,10 @@ class Runner:
 
 
 def _groups(deltas: Sequence[Delta]) -> Iterator[Sequence[Delta]]:
-    """Whole documents with up to `TEXTS` texts to embed, so that none waits for all; a larger one goes alone."""
+    """Whole documents with up to `TEXTS` texts to embed, small ones first: none waits for all, and a large one alone."""
     group: list[Delta] = []
     texts = 0
-    for delta in deltas:
+    for delta in sorted(deltas, key=lambda delta: delta.texts):
         if group and texts + delta.texts > TEXTS:
             yield group
             group, texts = [], 0
