@@ -156,7 +156,7 @@ class Runner:
 
 
 def _groups(deltas: Sequence[Delta]) -> Iterator[Sequence[Delta]]:
-    """Whole documents with up to `TEXTS` texts to embed, small ones first: none waits for all, and a large one alone."""
+    """Whole documents with up to `TEXTS` texts to embed, small first: none waits for all; a large one goes alone."""
     group: list[Delta] = []
     texts = 0
     for delta in sorted(deltas, key=lambda delta: delta.texts):
