@@ -47,7 +47,7 @@ format: setup ## let ruff rewrite what it can
 	@$(BIN)/ruff format .
 
 bench: setup ## measure; nothing is asserted
-	@$(BIN)/python -m tests.bench --with-cocoindex
+	@$(BIN)/python -m tests.bench --with-cocoindex --with-engines
 
 clean: ## remove what make created (not the data folder)
 	@rm -rf $(VENV) .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,4 +1,4 @@
-"""`python -m tests.bench [name …] [--json FILE] [--quick] [--with-cocoindex]`: measure and print tables."""
+"""`python -m tests.bench [name …] [--json FILE] [--quick] [--with-cocoindex] [--with-engines]`: measure, print."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import chunking, embedding, freshness, pipeline, search
+from tests.bench import chunking, embedding, freshness, pipeline, search, tools
 from tests.bench.report import Line, Options, Report
 
 BENCHMARKS: Final[Mapping[str, Callable[[Options], Report]]] = {
@@ -23,6 +23,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Options], Report]]] = {
     "chunking": chunking.measure,
     "search": search.measure,
     "embedding": embedding.measure,
+    "tools": tools.measure,
 }
 _WHOLE: Final = 100  # from here on, decimals say nothing
 
@@ -34,11 +35,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the values there too")
     parser.add_argument("--quick", action="store_true", help="small counts, under two minutes")
     parser.add_argument("--with-cocoindex", action="store_true", help="chunking: beside CocoIndex in a venv of its own")
+    parser.add_argument("--with-engines", action="store_true", help="search: beside faiss and usearch, likewise")
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in BENCHMARKS]:
         parser.error(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
     signal.signal(signal.SIGTERM, _end)
-    options = Options(quick=arguments.quick, with_cocoindex=arguments.with_cocoindex)
+    options = Options(arguments.quick, arguments.with_cocoindex, arguments.with_engines)
     console = Console(soft_wrap=True)
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     found: dict[str, object] = {"machine": machine, "quick": options.quick}

@@ -52,6 +52,7 @@ class Options:
 
     quick: bool = False
     with_cocoindex: bool = False
+    with_engines: bool = False
 
 
 def percentile(values: list[float], share: float) -> float:
