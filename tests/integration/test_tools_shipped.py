@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from brain.facts import MOST_FACTS, remembered
+from brain.facts import MOST_FACTS
 from brain.knowledge.connect import Row
 from brain.knowledge.errors import (
     IndexMissing,
@@ -394,21 +394,3 @@ async def test_a_rider_in_capitals_is_the_same_rider(world: ToolWorld) -> None:
     await world.call("remember_user_info", rider, fact="Second helpings always")
     assert len((await profile(world, rider))["memory"]["knownFacts"]) == 2
     assert len(await world.database["companion_profiles"].find({"userId": rider}).to_list()) == 1
-
-
-@pytest.mark.parametrize(
-    ("known", "fact", "kept"),
-    [
-        (["Lives in Boise"], "He lives in Boise, Idaho", ["He lives in Boise, Idaho"]),
-        (["Lives in Boise, Idaho"], "lives in boise", ["Lives in Boise, Idaho"]),
-        (["Likes rails"], "Does not like bowls", ["Likes rails", "Does not like bowls"]),
-        (["Not afraid of handrails"], "Afraid of handrails", ["Afraid of handrails"]),
-        (["Afraid of handrails"], "Not afraid of handrails", ["Not afraid of handrails"]),
-        (["Rides regular", "rides REGULAR", " "], "Has a dog", ["Rides regular", "Has a dog"]),
-        ([], "  two\n lines ", ["two lines"]),
-        ([], "", []),
-    ],
-)
-def test_the_same_fact_in_other_words(known: list[str], fact: str, kept: list[str]) -> None:
-    """The more detailed wording stays, the newer of two opposites, and no blank ones."""
-    assert remembered(known, fact) == kept

@@ -245,6 +245,22 @@ async def test_a_failing_look_up_loses_no_near_trick(
     assert broken in found.data["notes"][0]
 
 
+async def test_a_trick_s_very_name_costs_no_scan(quiet: ToolWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words are looked for where the question is more than a name, or names no trick of that sport."""
+    asked: list[str] = []
+
+    async def words(_context: object, question: str, _wanted: object) -> list[dict[str, Any]]:
+        asked.append(question)
+        return []
+
+    monkeypatch.setattr(legs, "LEGS", {**legs.LEGS, "words": words})
+    await quiet.call("search_trickipedia", search="TRE flip")
+    assert asked == []
+    await quiet.call("search_trickipedia", search="tre flip", category="surf")
+    await quiet.call("search_trickipedia", search="scoop a tre flip")
+    assert asked == ["tre flip", "scoop a tre flip"]
+
+
 async def test_when_all_legs_fail_the_call_fails(world: ToolWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the vectors' error, as "nothing found" would be a lie."""
 
