@@ -66,7 +66,7 @@ class CallLog:
 class Registry:
     """The tools by name. Raises ValueError when two tools have one name, or one is not well formed."""
 
-    def __init__(self, tools: Sequence[AnyTool], calls: CallLog | None = None) -> None:
+    def __init__(self, tools: Sequence[AnyTool], calls: CallLog | None = None, journal: Journal | None = None) -> None:
         found: dict[str, AnyTool] = {}
         for tool in tools:
             if tool.name in found:
@@ -75,7 +75,7 @@ class Registry:
             found[tool.name] = _well_formed(tool)
         self._tools: Final = MappingProxyType(found)
         self._calls: Final = calls or CallLog()
-        self._journal: Final = Journal()
+        self._journal: Final = journal or Journal()
 
     def __iter__(self) -> Iterator[AnyTool]:
         """The tools in the order they were given."""
@@ -102,7 +102,7 @@ class Registry:
             and tool.effect in effects
             and (names is None or tool.name in names)
         ]
-        return Registry(kept, self._calls)
+        return Registry(kept, self._calls, self._journal)
 
     async def call(self, name: str, arguments: str | Mapping[str, object], context: ToolContext) -> Outcome:
         """Run a tool on a model's arguments (JSON text, or already parsed); every failure is an outcome.
