@@ -81,3 +81,8 @@ def known_sport(value: object) -> str | None:
 def spellings(sport: str) -> list[str]:
     """Every lower-case spelling of a canonical key, itself first: "surf" is what the feed says for surfing."""
     return [sport, *(word for word, meant in _SYNONYMS.items() if meant == sport)]
+
+
+def filed_under(sport: str) -> list[str]:
+    """The keys under which spots, films and riders of a sport are stored; longboarding is filed under skateboarding."""
+    return [sport, "skateboarding"] if sport == "longboarding" else [sport]

@@ -12,7 +12,7 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.geo import Box, Point, boxes_around, distance_km, point_of
 from brain.knowledge.domain.ids import both_forms, object_id
 from brain.knowledge.domain.visibility import APPROVED_SPOTS, spot_is_public
-from brain.knowledge.sports import known_sport
+from brain.knowledge.sports import filed_under, known_sport
 from brain.registry import AnyTool
 from brain.spots import SPOT_FIELDS, SpotFound, sees_spot, spot_cards, spot_facts
 from brain.tool import Arguments, Result, Tool, ToolContext, Words
@@ -137,7 +137,7 @@ async def _approved(context: ToolContext, box: Box, sport: str | None) -> list[R
     rest: Mapping[str, Any] = {"longitude": {"$gte": box.west, "$lte": box.east}}
     pipeline: list[Mapping[str, Any]] = [
         {"$match": {**APPROVED_SPOTS, "latitude": {"$gte": box.south, "$lte": box.north}}},
-        {"$match": rest if sport is None else {**rest, "sportTypes": sport}},
+        {"$match": rest if sport is None else {**rest, "sportTypes": {"$in": filed_under(sport)}}},
         {"$limit": _MOST_ROWS},
         {"$project": SPOT_FIELDS},
     ]
@@ -155,7 +155,8 @@ async def _own(context: ToolContext, sport: str | None) -> list[Row]:
     return [
         row
         for row in await rows.limit(_MOST_OWN).to_list()
-        if not spot_is_public(row) and (sport is None or sport in Fields(row).sports("sportTypes"))
+        if not spot_is_public(row)
+        and (sport is None or not set(filed_under(sport)).isdisjoint(Fields(row).sports("sportTypes")))
     ]
 
 

@@ -14,7 +14,7 @@ from brain.knowledge.domain.links import film_path
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.numbers import year
 from brain.knowledge.domain.visibility import PUBLISHED_FILMS, PUBLISHED_LIBRARY, film_is_public
-from brain.knowledge.sports import known_sport
+from brain.knowledge.sports import filed_under, known_sport
 from brain.named_tricks import named_tricks
 from brain.registry import AnyTool
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
@@ -103,15 +103,10 @@ def _says(trick: str, rows: Sequence[Row]) -> Mapping[str, Any]:
 
 
 def _sports(asked: str | None, rows: Sequence[Row]) -> list[str]:
-    """The sports to look among: the one asked for, else the trick's own when it is a trick of one sport; else any.
-
-    Films know no longboarding: those are filed under skateboarding.
-    """
+    """The sports to look among: the one asked for, else the trick's own when it is a trick of one sport; else any."""
     own = {Fields(row).sport("category", "sportTypes") for row in rows}
     sport = asked or (own.pop() if len(own) == 1 else None)
-    if sport == "longboarding":
-        return ["skateboarding", sport]
-    return [sport] if sport else []
+    return filed_under(sport) if sport else []
 
 
 async def _films(context: ToolContext, says: Mapping[str, Any], sports: Sequence[str]) -> list[Row]:

@@ -22,12 +22,15 @@ from brain.registry import Registry
 from brain.tool import ToolContext
 from brain.tools import ALL_TOOLS
 from tests.bench.report import Options, Report, percentile
+from tests.bench.scene_data import SCENE, listed, place, told_spot
 from tests.bench.stage import server
 from tests.bench.tool_data import BUILDERS, STATES, id_of, rider, trick_name
 from tests.support.tool_world import NOW
 
 _BATCH: Final = 1_000
 _COMPANION: Final = str(id_of(0x11, 0))
+_CLIPS: Final = "https://clips.example.com"
+_ROWS: Final = {**BUILDERS, **SCENE}
 
 Ask = Callable[[int], Mapping[str, Any]]
 
@@ -43,6 +46,22 @@ CALLS: Final[tuple[tuple[str, str, Ask], ...]] = (
     ("update_trick_status", "update_trick_status", lambda n: {"trick_id": str(id_of(0x74, n)), "status": "Complete"}),
     ("search_knowledge (no vectors)", "search_knowledge", lambda n: {"query": f"question {n}"}),
     ("remember_user_info", "remember_user_info", lambda n: {"fact": f"Rides at spot {n}"}),
+    ("save_spot", "save_spot", lambda n: {"spot_id": told_spot(n)}),
+    ("spots_near_me, 25 km", "spots_near_me", place),
+    ("spots_near_me, 500 km, a sport", "spots_near_me", lambda n: {**place(n), "radius_km": 500, "sport": "surf"}),
+    ("spot_details", "spot_details", lambda n: {"spot_id": told_spot(n)}),
+    ("find_videos", "find_videos", lambda n: {"trick": trick_name(n)}),
+    ("link_trick_to_spot", "link_trick_to_spot", lambda n: {"trick_id": listed(n), "spot_id": told_spot(n)}),
+    ("link_trick_to_video", "link_trick_to_video", lambda n: {"trick_id": listed(n), "video_url": f"{_CLIPS}/{n}"}),
+    ("read_feed, own posts", "read_feed", lambda _: {}),
+    ("read_feed, homies", "read_feed", lambda _: {"whose": "homies"}),
+    ("read_feed, everyone", "read_feed", lambda _: {"whose": "everyone"}),
+    ("my_progress", "my_progress", lambda _: {}),
+    ("recommend_next_trick, after one", "recommend_next_trick", lambda n: {"trick_name": trick_name(n)}),
+    ("recommend_next_trick", "recommend_next_trick", lambda _: {}),
+    ("learning_path", "learning_path", lambda n: {"trick_name": trick_name(n)}),
+    ("find_events", "find_events", lambda _: {}),
+    ("find_events, a sport and a place", "find_events", lambda _: {"sport": "surf", "place": "City 5"}),
 )
 """What is asked, and with which arguments for the n-th rider."""
 
@@ -75,12 +94,12 @@ async def _measure(count: int, calls: int) -> Report:
                 times = [await _timed(database, tool, ask, turn * count // calls) for turn in range(1, calls)]
                 report.add(f"{label}: p50", percentile(times, 0.5), "ms")
                 report.add(f"{label}: p95", percentile(times, 0.95), "ms")
-    report.notes.append(f"{count} documents of each of {', '.join(BUILDERS)}; {calls - 1} calls a tool")
+    report.notes.append(f"{count} documents of each of {', '.join(_ROWS)}; {calls - 1} calls a tool")
     return report
 
 
 async def _fill(database: AsyncDatabase[Row], count: int) -> None:
-    for name, build in BUILDERS.items():
+    for name, build in _ROWS.items():
         for start in range(0, count, _BATCH):
             await database[name].insert_many([build(number) for number in range(start, min(count, start + _BATCH))])
 

@@ -89,11 +89,12 @@ async def test_the_nearest_are_found_among_many(world: ToolWorld) -> None:
 
 
 async def test_sport_words_in_any_spelling(world: ToolWorld) -> None:
-    """A synonym finds the canonical key; a word that is no sport filters nothing."""
+    """A synonym finds the canonical key; a word that is no sport filters nothing; spots know no longboarding."""
     fiji: dict[str, object] = {"latitude": -16.7, "longitude": 179.99, "radius_km": 100}
     assert (await world.call("spots_near_me", **fiji, sport="Surf")).ids == [spot(16)]
     assert (await world.call("spots_near_me", **fiji, sport="skate")).ids == [spot(18), spot(15)]
     assert len((await world.call("spots_near_me", **fiji, sport="flatground")).ids) == 4
+    assert (await world.call("spots_near_me", **fiji, sport="longboard")).ids == [spot(18), spot(15)]
 
 
 async def test_without_a_place_the_home_spot(world: ToolWorld) -> None:
