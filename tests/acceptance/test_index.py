@@ -11,7 +11,7 @@ from brain.knowledge.search.index import definition
 from brain.knowledge.search.vectors import binary
 from tests.support.fake_mongod import Fail, FakeMongod
 from tests.support.fake_mongod.search import FAILED, READY, State
-from tests.support.processes import Finished, command, environment
+from tests.support.processes import Finished, command, environment, free_port
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ PIN = Pin(OPENAI_SMALL.name, OPENAI_SMALL.dimensions)
 
 @pytest.fixture
 def server() -> Generator[FakeMongod]:
-    """A server with search, a good chunk and one of another width."""
+    """A server with search and one good chunk."""
     with FakeMongod() as started:
         started.search.enabled = True
         good = {"model": PIN.model, "dimensions": PIN.dimensions, "embedding": binary(np.ones(1536, np.float32))}
@@ -102,6 +102,21 @@ def test_a_stale_index(server: FakeMongod) -> None:
     done = asked(server, "status", "--json")
     assert done.code == 1
     assert done.value["indexes"][0]["status"] == "STALE"
+
+
+def test_check_config_says_it(server: FakeMongod) -> None:
+    """A warning, and the command that helps, while there is none or it may not be looked at; 0 all the same."""
+    settings = {"ATLAS_URI": server.uri, "ATLAS_DB": "fake", "OPENROUTER_API_KEY": "k"}
+    env = environment(**settings, WORKER_METRICS_PORT=str(free_port()))
+    missing = command("check-config", "--json", env=env)
+    assert missing.code == 0
+    assert any("index ensure" in sentence for sentence in missing.value["warnings"])
+    server.search.put(PIN.collection, PIN.index, definition(PIN))
+    ready = command("check-config", "--json", env=env)
+    assert (ready.value["index"], [w for w in ready.value["warnings"] if "index" in w]) == ("ready", [])
+    server.script.always("aggregate", Fail(13))
+    hidden = command("check-config", "--json", env=env)
+    assert (hidden.code, hidden.value["index"]) == (0, "not known")
 
 
 def test_every_generation_has_its_own(server: FakeMongod) -> None:
