@@ -6,28 +6,27 @@ minute's worth is spent, when the limit alone decides.
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from random import Random
 from statistics import median
 from typing import Final
 
-from brain.knowledge.embedding import Embedded, EmbeddingClient, Purpose
 from brain.knowledge.embedding.local import LocalClient
 from brain.knowledge.embedding.openrouter import OpenRouterClient
-from brain.knowledge.pin import OPENAI_SMALL, Model
+from brain.knowledge.pin import OPENAI_SMALL
 from brain.knowledge.settings import load
-from brain.knowledge.tokens import TokenCounter, counter_for
 from tests.bench.report import Options, Report, ratio_of_rounds
 from tests.bench.stage import InstantClient, sentence, server, stage, tricks
 from tests.support.processes import embedder as fake_embedder
 from worker.app import quiet_surroundings
 from worker.config import PREFIX, WorkerSettings
-from worker.embedding.batcher import LOCAL_LIMITS, BatchingEmbedder, Limits
+from worker.embedding.batcher import LOCAL_LIMITS, BatchingEmbedder
+from worker.embedding.lanes import Limits
 from worker.pipeline.around import Around
 
 _LATENCY: Final = 0.15
+_PER: Final = 6.0  # seconds of the endpoint's window
 _CAP: Final = 300_000  # tokens a minute
 _GROUP: Final = 64  # texts that one pump asks for together
 _PUMPS: Final = 3
@@ -48,59 +47,56 @@ async def _measure(*, quick: bool) -> Report:
     return report
 
 
-class Recording:
-    """A client that notes when each request is sent, and with how many tokens."""
+class Words:
+    """Implements TokenCounter as the fake endpoint counts: a word is a token."""
 
-    def __init__(self, client: EmbeddingClient, tokens: TokenCounter) -> None:
-        self._client = client
-        self._tokens = tokens
-        self.sent: list[tuple[float, int]] = []
+    window = 8192
 
-    @property
-    def model(self) -> Model:
-        """The other client's model."""
-        return self._client.model
-
-    async def embed(self, texts: Sequence[str], purpose: Purpose = "document") -> Embedded:
-        """Note and pass on."""
-        self.sent.append((time.monotonic(), sum(map(self._tokens.count, texts))))
-        return await self._client.embed(texts, purpose)
-
-    async def close(self) -> None:
-        """Close the other client."""
-        await self._client.close()
+    def count(self, text: str) -> int:
+        """How many words."""
+        return len(text.split())
 
 
 async def _limit(report: Report, seconds: float) -> None:
-    """Three askers that never stop, an endpoint 150 ms away, and a limit that is lower than both."""
+    """Three askers that never stop, an endpoint 150 ms away that holds a limit, with and without our knowing it.
+
+    The endpoint's limit is the strictest kind, of every span of `_PER` seconds, and it counts what it let through.
+    """
+    for what, known in (("the limit is set", True), ("only the endpoint knows it", False)):
+        accepted, refused, calls = await _askers(seconds, known=known)
+        report.aim(f"tokens let through ÷ allowed, {what}", accepted / (_CAP * seconds / 60), "at least", 0.95)
+        report.add(f"requests refused (429), {what}", refused / max(1, calls) * 100, "%")
+    report.notes.append(
+        f"limit {_CAP:,} tokens a minute in every {_PER:g} s, embedder over HTTP {_LATENCY * 1000:.0f} ms away"
+    )
+
+
+async def _askers(seconds: float, *, known: bool) -> tuple[float, float, int]:
+    """Tokens let through in so many seconds, after the first span; requests refused, requests in all."""
     model = replace(OPENAI_SMALL, dimensions=64)  # narrow, so that making and reading the answers costs nothing
     rng = Random(2)  # noqa: S311 - sample text
-    tokens = counter_for(model)
-    burst = asyncio.Event()
+    limits = Limits(texts=8, tokens_per_minute=_CAP if known else None)
     with fake_embedder(64) as fake:
-        fake.script({"*": {"kind": "slow", "seconds": _LATENCY}})
-        client = Recording(OpenRouterClient(model, "bench", fake.url), tokens)
-        embedder = BatchingEmbedder(client, tokens, Limits(tokens_per_minute=_CAP), _around())
+        fake.script({"*": {"kind": "limited", "tokens": _CAP * _PER / 60, "per": _PER, "seconds": _LATENCY}})
+        client = OpenRouterClient(model, "bench", fake.url)
+        embedder = BatchingEmbedder(client, Words(), limits, _around())
 
         async def ask() -> None:
             while True:
                 await embedder.embed([f"{sentence(rng, _WORDS)} {rng.random()}" for _ in range(_GROUP)])
-                if sum(count for _, count in client.sent) > _CAP:
-                    burst.set()
 
         askers = [asyncio.create_task(ask()) for _ in range(_PUMPS)]
-        await burst.wait()
-        spent = len(client.sent)
+        await asyncio.sleep(_PER)
+        before, began = await asyncio.to_thread(fake.counters), time.monotonic()
         await asyncio.sleep(seconds)
+        after, took = await asyncio.to_thread(fake.counters), time.monotonic() - began
         for asker in askers:
             asker.cancel()
         await asyncio.gather(*askers, return_exceptions=True)
         await embedder.close()
         await client.close()
-    later = client.sent[spent:]
-    rate = sum(count for _, count in later[1:]) / (later[-1][0] - later[0][0]) * 60
-    report.aim("tokens a minute ÷ the limit", rate / _CAP, "at least", 0.95)
-    report.notes.append(f"limit {_CAP:,} tokens a minute, embedder over HTTP {_LATENCY * 1000:.0f} ms away")
+    accepted = (after["accepted"] - before["accepted"]) * seconds / took
+    return accepted, after["refused"] - before["refused"], after["calls"] - before["calls"]
 
 
 async def _requests(report: Report, uri: str, count: int) -> None:

@@ -25,7 +25,8 @@ from worker.app import App, Connection, close, compose, quiet_surroundings
 from worker.clock import SystemClock
 from worker.config import PREFIX, WorkerSettings
 from worker.embedded import EmbeddedServer
-from worker.embedding.batcher import BatchingEmbedder, Limits
+from worker.embedding.batcher import BatchingEmbedder
+from worker.embedding.lanes import Limits
 from worker.model import Outcome
 from worker.mongo.driver import connected
 from worker.observe.metrics import PrometheusMeter
@@ -191,9 +192,10 @@ async def stage(
         around = replace(quiet_surroundings(settings), meter=meter, clock=SystemClock(), patience=None)
         app = await compose(Connection(settings, database, None, uri), around)
         embedder = BatchingEmbedder(client, counter_for(client.model), limits or Limits(), around)
-        app = replace(app, world=replace(app.world, embedder=embedder), embedder=embedder)
+        app = replace(app, world=replace(app.world, embedder=embedder))
         try:
             yield Stage(app, meter, plain)
         finally:
+            await embedder.close()
             await close(app)
             await plain.close()

@@ -8,8 +8,8 @@ In process:
 
 As a child process, `python -m tests.support.fake_embedder --port 0 [--dimensions N] [--script JSON]` prints one JSON
 line `{"port", "base_url"}` and serves until it is terminated. `GET /counters` answers `{"calls", "texts",
-"connections", "accepted"}`, and `POST /script` takes `{"<call number>": {"kind": …}, "*": …}` (call numbers from 0,
-counted over all calls so far; `*` is every call that has no number of its own).
+"connections", "accepted", "refused"}`, and `POST /script` takes `{"<call number>": {"kind": …}, "*": …}` (call numbers
+from 0, counted over all calls so far; `*` is every call that has no number of its own).
 
 A vector depends on the text alone (its SHA-256 seeds it) and has unit length, so equal texts have equal vectors
 everywhere.
@@ -131,7 +131,7 @@ class FakeEmbedder:
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         if target.endswith("/counters") and method == "GET":
             counters = {"calls": self.calls, "texts": len(self.texts), "connections": self.connections}
-            counters["accepted"] = self.limit.accepted
+            counters |= {"accepted": self.limit.accepted, "refused": self.limit.refused}
             return await _answer(writer, 200, json.dumps(counters).encode())
         if target.endswith("/script"):
             self.load_script(json.loads(body))
@@ -165,8 +165,12 @@ class FakeEmbedder:
         texts = call.payload["input"]
         self.texts.extend(texts)
         width = call.payload.get("dimensions", self.dimensions)
+        # A model named other/… has vectors of its own; those of all other names are the same.
+        named = str(call.payload["model"])
+        salt = f"{named}: " if named.startswith("other/") else ""
         data = [
-            {"object": "embedding", "index": i, "embedding": vector_of(text, width)} for i, text in enumerate(texts)
+            {"object": "embedding", "index": i, "embedding": vector_of(salt + text, width)}
+            for i, text in enumerate(texts)
         ]
         for row, text in zip(data, texts, strict=True):
             if void and void in text:

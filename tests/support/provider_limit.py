@@ -4,10 +4,10 @@ from collections import deque
 
 
 class ProviderLimit:
-    """Counts what was let through."""
+    """Counts the tokens that were let through, and the calls that were not."""
 
     def __init__(self) -> None:
-        self.accepted = 0
+        self.accepted = self.refused = 0
         self._recent: deque[tuple[float, int]] = deque()
 
     def wait(self, size: int, now: float, *, tokens: int, requests: int, per: float) -> float:
@@ -23,4 +23,5 @@ class ProviderLimit:
         if wait == 0.0:
             self._recent.append((now, size))
             self.accepted += size
+        self.refused += wait > 0
         return wait
