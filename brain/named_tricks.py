@@ -1,7 +1,7 @@
 """The tricks of the catalogue that a name means; one name may mean a trick in several sports."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from bson import ObjectId
@@ -15,6 +15,7 @@ from brain.trick_search import LOOSE, Wanted, by_name
 from brain.tricks import TRICK_FIELDS, trick_name
 
 _MOST_ROWS: Final = 500
+_MOST_SPORTS: Final = 5
 
 
 async def named_tricks(context: ToolContext, name: str, sport: str | None = None) -> list[Row]:
@@ -44,6 +45,21 @@ async def all_named(context: ToolContext, names: Sequence[str]) -> list[Row]:
     wanted = {name_key(name) for name in names}
     rows = {str(row["_id"]): row for rows in looked_up for row in rows if not wanted.isdisjoint(keys_of(row))}
     return [rows[id_] for id_ in sorted(rows)]
+
+
+async def rider_sports(context: ToolContext) -> list[str]:
+    """The sports of the rider's own profile; none for nobody."""
+    if context.user_id is None:
+        return []
+    user = await context.database["users"].find_one(
+        {"_id": ObjectId(context.user_id)}, {"sports": 1}, session=context.session
+    )
+    return Fields(user or {}).sports("sports")[:_MOST_SPORTS]
+
+
+def of_sports(rows: Sequence[Row], sports: Collection[str]) -> list[Row]:
+    """Those in one of these sports, when there are any, else all: one name is often a trick in several."""
+    return [row for row in rows if sport_of(row) in sports] or list(rows)
 
 
 async def tricks_by_id(context: ToolContext, ids: Iterable[ObjectId | str]) -> dict[ObjectId | str, Row]:

@@ -16,7 +16,7 @@ from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
 from brain.knowledge.sports import known_sport
 from brain.lists import own_lists, tricks_on
-from brain.named_tricks import keys_of, named_tricks, sport_of, tricks_by_id
+from brain.named_tricks import keys_of, named_tricks, of_sports, rider_sports, sport_of, tricks_by_id
 from brain.registry import AnyTool
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
 from brain.tricks import trick_name
@@ -74,7 +74,7 @@ async def learning_path(context: ToolContext, arguments: LearningPath) -> Path:
         raise ToolFailure(
             code="not_found", message="there is no such trick in TrickBook: look for it with search_trickipedia"
         )
-    goal, names = rows[0], await _landed(context)
+    goal, names = of_sports(rows, await rider_sports(context))[0], await _landed(context)
     tricks = await _within_reach(context, goal)
     landed = {id_ for id_, row in tricks.items() if not names.isdisjoint(keys_of(row))}
     needs = {id_: _needs(row, tricks) for id_, row in tricks.items()}
@@ -88,7 +88,7 @@ async def learning_path(context: ToolContext, arguments: LearningPath) -> Path:
         )
         for id_, depth in depths.items()
     ]
-    others = sorted({sport for row in rows[1:] if (sport := sport_of(row))} - {sport_of(goal)})
+    others = sorted({sport for row in rows if (sport := sport_of(row))} - {sport_of(goal)})
     return Path(
         trick=trick_name(Fields(goal)),
         sport=sport_of(goal),

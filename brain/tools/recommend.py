@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from bson import ObjectId
 from pydantic import Field
 
 from brain.cards import trick_card
@@ -21,7 +20,7 @@ from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
 from brain.knowledge.sports import known_sport
 from brain.lists import own_lists, tricks_on
-from brain.named_tricks import all_named, keys_of, named_tricks, sport_of, tricks_by_id
+from brain.named_tricks import all_named, keys_of, named_tricks, of_sports, rider_sports, sport_of, tricks_by_id
 from brain.registry import AnyTool
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
 from brain.trick_search import Wanted, list_tricks
@@ -31,7 +30,6 @@ MOST_AFTER_ONE: Final = 4
 MOST_RECOMMENDED: Final = 5
 LONGEST_TEXT: Final = 200  # characters
 _MOST_LANDED: Final = 200
-_MOST_SPORTS: Final = 5
 _MOST_BEGINNER: Final = 40
 
 Basis = Literal["next_steps", "landed_tricks", "beginner_tricks"]
@@ -77,10 +75,6 @@ class _Rider:
     latest: tuple[str, ...]
     sports: tuple[str, ...]
 
-    def of_theirs(self, rows: Sequence[Row]) -> list[Row]:
-        """Those in the rider's sports, when there are any: one name is often a trick in several."""
-        return [row for row in rows if sport_of(row) in self.sports] or list(rows)
-
 
 @dataclass(frozen=True, slots=True)
 class _Step:
@@ -96,13 +90,14 @@ async def recommend_next_trick(context: ToolContext, arguments: RecommendNextTri
     sport, notes = known_sport(arguments.sport), list[str]()
     rider = await _rider(context)
     if arguments.trick_name is not None:
-        rows = rider.of_theirs(await named_tricks(context, arguments.trick_name, sport))
+        rows = of_sports(await named_tricks(context, arguments.trick_name, sport), rider.sports)
         steps = [step for step in await _steps(context, rows) if not has(step.target, rider.landed)]
         if steps:
             best = _each_once(steps, lambda step: (_order(step), trick_name(Fields(step.target))))
             return _told("next_steps", best[:MOST_AFTER_ONE], rider, context.origin, notes)
         notes.append(_nothing_after(arguments.trick_name, rows))
-    known = rider.of_theirs([row for row in await all_named(context, rider.latest) if Wanted(sport).takes(row)])
+    named = [row for row in await all_named(context, rider.latest) if Wanted(sport).takes(row)]
+    known = of_sports(named, rider.sports)
     steps = [step for step in await _steps(context, known) if not has(step.target, rider.listed)]
     if steps:
         return _told("landed_tricks", _by_readiness(steps, known)[:MOST_RECOMMENDED], rider, context.origin, notes)
@@ -118,14 +113,11 @@ async def _rider(context: ToolContext) -> _Rider:
     lists = await tricks_on(context, await own_lists(context))
     tricks = [trick for several in lists.values() for trick in several]
     landed = [trick.name for trick in tricks if trick.progress == "landed"]
-    user = await context.database["users"].find_one(
-        {"_id": ObjectId(context.rider)}, {"sports": 1}, session=context.session
-    )
     return _Rider(
         landed=frozenset(name_key(name) for name in landed),
         listed=frozenset(name_key(trick.name) for trick in tricks),
         latest=tuple(landed[-_MOST_LANDED:]),
-        sports=tuple(Fields(user or {}).sports("sports")[:_MOST_SPORTS]),
+        sports=tuple(await rider_sports(context)),
     )
 
 

@@ -190,13 +190,16 @@ async def test_the_way_to_a_trick(world: ToolWorld) -> None:
 
 
 async def test_the_way_for_somebody_unknown(world: ToolWorld) -> None:
-    """Without a rider nothing is landed; a name in two sports is told."""
+    """Without a rider nothing is landed; a name in two sports is told, and means the rider's own when there is one."""
     told = await world.call("learning_path", trick_name="air reverse")
     assert told.data["next"] == "Pop Up"
     assert [card.data["name"] for card in told.cards] == ["Pop Up"]
     several = (await world.call("learning_path", trick_name="lipslide")).data
     (other,) = {"skateboarding", "snowboarding"} - {several["sport"]}
     assert several["note"] == f"there is a trick of this name in {other} too; name the sport for it"
+    assert (await world.call("learning_path", JUNO, trick_name="lipslide")).data["sport"] == "skateboarding"
+    await world.database["users"].update_one({"_id": ObjectId(JUNO)}, {"$set": {"sports": "Snowboard"}})
+    assert (await world.call("learning_path", JUNO, trick_name="lipslide")).data["sport"] == "snowboarding"
     snow = await world.call("learning_path", trick_name="lipslide", sport="snow")
     assert (snow.data["sport"], snow.data["steps"][-1]["id"]) == ("snowboarding", sample_id(SNOW, 27))
     assert (await world.call("learning_path", trick_name="zorp")).code == "not_found"

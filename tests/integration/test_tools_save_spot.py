@@ -74,6 +74,16 @@ async def test_the_first_save_makes_the_bucket(world: ToolWorld) -> None:
     }
 
 
+async def test_a_repeated_turn_gets_the_first_answer(world: ToolWorld) -> None:
+    """The reply was lost and the turn comes again: nothing is done twice, and it reads as the first time."""
+    world.turn = "lost"
+    first = await world.call("save_spot", LOTTE, spot_id=spot(1), list_name="New")
+    stored = await lists(world, LOTTE)
+    again = await world.call("save_spot", LOTTE, spot_id=spot(1), list_name="New")
+    assert again.text == first.text
+    assert await lists(world, LOTTE) == stored
+
+
 async def test_two_first_saves_at_once_make_one_bucket(world: ToolWorld) -> None:
     """One of them finds what the other made, or says that it should be tried again; nothing is lost or doubled."""
     await ensure_indexes(world.database, embedded="TEST_ATLAS_URI" not in os.environ)
