@@ -26,8 +26,8 @@ LONGEST_WORDS: Final = 200
 Words = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1, max_length=LONGEST_WORDS)]
 """A short text from a model: not blank."""
 
-Id = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, pattern=r"^[0-9a-fA-F]{24}$")]
-"""An ObjectId in hex."""
+Id = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, to_lower=True, pattern=r"^[0-9a-fA-F]{24}$")]
+"""An ObjectId in hex; one spelling of it, so that equal arguments are equal."""
 
 
 class Arguments(BaseModel):

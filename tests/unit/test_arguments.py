@@ -133,6 +133,14 @@ def test_numbers_as_text_are_understood() -> None:
     }
 
 
+def test_an_id_has_one_spelling() -> None:
+    """So that the same write is the same, however the model copied it."""
+    assert (
+        understood(Wanted, {"query": "a", "list_id": " 64B00000000000000000000F "}).list_id
+        == "64b00000000000000000000f"
+    )
+
+
 @contextmanager
 def endless() -> Generator[dict[str, Any]]:
     """An object that holds itself."""

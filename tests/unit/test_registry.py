@@ -6,6 +6,7 @@ import logging
 from typing import Any, Final
 
 import pytest
+from bson import MaxKey
 from pydantic import ConfigDict
 from pymongo.errors import AutoReconnect, OperationFailure
 
@@ -25,6 +26,13 @@ def raising(exc: Exception, **more: Any) -> Registry:  # noqa: ANN401 the fields
         raise exc
 
     return Registry([tool(handler, Nothing, **more)], CallLog(reference=lambda: REFERENCE))
+
+
+def itself() -> list[Any]:
+    """A list that holds itself."""
+    found: list[Any] = []
+    found.append(found)
+    return found
 
 
 async def test_a_call_tells_its_result_and_its_cards() -> None:
@@ -224,6 +232,29 @@ async def test_a_handler_that_gives_something_else_is_a_bug() -> None:
         return Other()
 
     assert error(await Registry([tool(handler, Nothing)]).call("find_things", "", context()))["code"] == "internal"
+
+
+@pytest.mark.parametrize(
+    ("odd", "code"),
+    [
+        (MaxKey(), "internal"),
+        (object(), "internal"),
+        (itself(), "limit_reached"),  # it is deeper than anything
+        ({f"key {n}": n for n in range(5_000)}, "limit_reached"),
+        (["word " * 20_000] * 1_000, None),  # 100 MB
+    ],
+)
+async def test_whatever_a_handler_gives_the_answer_is_small_valid_json(odd: object, code: str | None) -> None:
+    """A cycle, a type without a form, far too much."""
+
+    async def handler(_context: ToolContext, _arguments: Nothing) -> Said:
+        return Said(words=odd)
+
+    found = tool(handler, Nothing)
+    outcome = await Registry([found]).call("find_things", "", context())
+    assert outcome.code == code
+    assert json.loads(outcome.text)
+    assert len(outcome.text) <= found.most_bytes
 
 
 async def test_every_call_is_logged_without_its_arguments(caplog: pytest.LogCaptureFixture) -> None:
