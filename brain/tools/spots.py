@@ -9,7 +9,7 @@ from brain.knowledge.connect import Row
 from brain.knowledge.domain.names import contains
 from brain.knowledge.domain.phrases import telling
 from brain.knowledge.domain.visibility import APPROVED_SPOTS
-from brain.knowledge.sports import known_sport, spellings
+from brain.knowledge.sports import filed_under, known_sport, spellings
 from brain.registry import AnyTool
 from brain.spots import SPOT_FIELDS, SpotFound, spot_cards, spot_facts
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
@@ -77,7 +77,7 @@ async def _found(
     if arguments.city:
         rest.append({"city": contains(arguments.city)})
     if sport is not None:
-        rest.append({"sportTypes": {"$in": spellings(sport)}})
+        rest.append({"sportTypes": {"$in": [word for key in filed_under(sport) for word in spellings(key)]}})
     pipeline: list[Mapping[str, Any]] = [
         {"$match": {**APPROVED_SPOTS, **({"state": arguments.state} if arguments.state else {})}},
         *([{"$match": {"$and": rest}}] if rest else []),

@@ -105,7 +105,7 @@ async def _fill(database: AsyncDatabase[Row], count: int) -> None:
 
 
 async def _timed(database: AsyncDatabase[Row], tool: str, ask: Ask, number: int) -> float:
-    """Milliseconds of one call, which must not fail."""
+    """Milliseconds of one call, which must not fail but by its time limit: that counts as long as it took."""
     registry = Registry(ALL_TOOLS)
     context = ToolContext(
         database,
@@ -119,7 +119,7 @@ async def _timed(database: AsyncDatabase[Row], tool: str, ask: Ask, number: int)
     began = time.perf_counter()
     outcome = await registry.call(tool, json.dumps(ask(number)), context)
     taken = (time.perf_counter() - began) * 1000
-    if not outcome.ok:
+    if not outcome.ok and outcome.code != "timeout":
         message = f"{tool}: {outcome.text}"
         raise RuntimeError(message)
     return taken

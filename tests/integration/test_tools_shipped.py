@@ -101,6 +101,7 @@ async def test_the_sport_in_any_spelling(world: ToolWorld) -> None:
     assert found.data["results"]
     assert all("surfing" in hit["sportTypes"] for hit in found.data["results"])
     assert "notes" in (await world.call("search_spots", sport="flatground")).data
+    assert (await world.call("search_spots", sport="longboard")).data["results"]  # filed under skateboarding
 
 
 async def test_a_part_of_the_city(world: ToolWorld) -> None:
