@@ -36,9 +36,9 @@ SOURCES: Final[Mapping[str, str]] = {
 class SearchKnowledge(Arguments):
     """What to look for, and where."""
 
-    query: Words
-    sport: Words | None = None
-    doc_type: DocType | None = None
+    query: Words = Field(description="the question, in the rider's words")
+    sport: Words | None = Field(default=None, description="such as skateboarding; left out: any")
+    doc_type: DocType | None = Field(default=None, description="only this kind of document")
     limit: int | None = Field(default=None, ge=1, le=MOST_HITS, description="5 when left out, at most 10")
 
 

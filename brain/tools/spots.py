@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic import Field
 from pymongo.collation import Collation
 
 from brain.knowledge.connect import Row
@@ -25,10 +26,10 @@ _WORDS_IN: Final = ("name", "city", "tags", "aliases")
 class SearchSpots(Arguments):
     """What, where, for which sport; all may be left out."""
 
-    query: Words | None = None
-    state: Words | None = None
-    city: Words | None = None
-    sport: Words | None = None
+    query: Words | None = Field(default=None, description="a part of the name")
+    state: Words | None = Field(default=None, description="the whole name, such as California")
+    city: Words | None = Field(default=None, description="a part of its name")
+    sport: Words | None = Field(default=None, description="such as skateboarding")
 
 
 class SpotRated(SpotFound):
@@ -98,8 +99,8 @@ TOOLS: Final[tuple[AnyTool, ...]] = (
     Tool(
         name="search_spots",
         description=(
-            "Find skate parks, street spots, resorts and surf breaks in TrickBook by name, state (as written there, "
-            "such as California), city and sport; the best rated first. For a place on the map use spots_near_me."
+            "Find skate parks, street spots, resorts and surf breaks in TrickBook by name, state, city and sport; "
+            "the best rated first. For a place on the map use spots_near_me."
         ),
         arguments=SearchSpots,
         result=SpotsTold,

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from pydantic import Field
+
 from brain.knowledge.domain.difficulty import WORDS, difficulty
 from brain.knowledge.sports import known_sport
 from brain.registry import AnyTool
@@ -17,9 +19,9 @@ IMPORTANT: Final = "These tricks are in TrickBook's Trickipedia; link to webUrl 
 class SearchTrickipedia(Arguments):
     """What to look for; without `search` the first tricks by name."""
 
-    search: Words | None = None
-    category: Words | None = None
-    difficulty: Words | None = None
+    search: Words | None = Field(default=None, description="a trick's name, slang or a description in plain words")
+    category: Words | None = Field(default=None, description="a sport, such as skateboarding")
+    difficulty: Words | None = Field(default=None, description="beginner, intermediate, advanced or expert")
 
 
 class TricksTold(Result):
@@ -73,7 +75,7 @@ TOOLS: Final[tuple[AnyTool, ...]] = (
         name="search_trickipedia",
         description=(
             "Find tricks in TrickBook's catalogue: how they are done, tutorials, what to learn before and after. "
-            "search takes a trick's name, slang or a description; category is a sport."
+            "Without search: the first tricks of a sport by name."
         ),
         arguments=SearchTrickipedia,
         result=TricksTold,

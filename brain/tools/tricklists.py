@@ -103,7 +103,7 @@ def _cards(result: ListsTold) -> list[Card]:
 class CreateTricklist(Arguments):
     """What it is called."""
 
-    title: Words
+    title: Words = Field(description="what the list is called")
 
 
 class ListCreated(Result):
@@ -140,7 +140,7 @@ async def create_tricklist(context: ToolContext, arguments: CreateTricklist) -> 
 class AddTrickToList(Arguments):
     """Which trick, to which list."""
 
-    trick_name: Words
+    trick_name: Words = Field(description="the trick's name, as the rider would write it")
     list_id: Id = Field(description="id of one of the rider's lists")
 
 
