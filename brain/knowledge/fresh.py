@@ -24,14 +24,12 @@ from brain.knowledge.connect import Row
 from brain.knowledge.errors import IndexNotReady
 from brain.knowledge.keys import possible_keys
 from brain.knowledge.mongo_errors import as_knowledge_error
+from brain.knowledge.names import CHECKPOINTS, DEAD_LETTERS, LEDGER, SCAN, STREAM_ID
 from brain.knowledge.search.service import KnowledgeSearch
 
 LONGEST_WAIT: Final = 60.0  # seconds; whoever waits longer asks again
 POLL_SECONDS: Final = 0.1
 
-_LEDGER: Final = "freshness_documents"
-_CHECKPOINTS: Final = "freshness_checkpoints"
-_DEAD_LETTERS: Final = "freshness_dead_letters"
 _READ_SECONDS: Final = 10.0
 _MOST_MILLISECONDS: Final = 1 << 42  # a date in the year 2109; beyond it a Timestamp has no seconds
 _MOST_NUMBER: Final = 1 << 32
@@ -123,17 +121,17 @@ async def _stored(database: AsyncDatabase[Row], keys: Sequence[str], source: str
     # The position first: what it has passed was stored, or buried, before it was.
     passed = await _passed(database, source, since)
     mine: Mapping[str, Any] = {"_id": {"$in": list(keys)}}
-    if await database[_DEAD_LETTERS].find_one(mine, {"_id": 1}) is not None:
+    if await database[DEAD_LETTERS].find_one(mine, {"_id": 1}) is not None:
         return False
-    rows = await database[_LEDGER].find(mine, {"version": 1, "updatedAt": 1}).to_list()
+    rows = await database[LEDGER].find(mine, {"version": 1, "updatedAt": 1}).to_list()
     return passed or any(_covered(since, row.get("version"), row.get("updatedAt")) for row in rows)
 
 
 async def _passed(database: AsyncDatabase[Row], source: str, since: Since) -> bool:
     """Whether the worker's position is past that moment, and no scan of the source is under way."""
-    names = {"_id": {"$in": ["stream", f"scan/{source}"]}}
-    rows = {row["_id"]: row for row in await database[_CHECKPOINTS].find(names, {"at": 1, "done": 1}).to_list()}
-    stream, scan = rows.get("stream"), rows.get(f"scan/{source}")
+    names = {"_id": {"$in": [STREAM_ID, f"{SCAN}{source}"]}}
+    rows = {row["_id"]: row for row in await database[CHECKPOINTS].find(names, {"at": 1, "done": 1}).to_list()}
+    stream, scan = rows.get(STREAM_ID), rows.get(f"{SCAN}{source}")
     scanned = scan is not None and scan.get("done") is True
     return scanned and stream is not None and _covered(since, stream.get("at"))
 

@@ -12,10 +12,9 @@ from bson import Timestamp
 from worker.errors import Conflict, FencedOff, ForeignState
 from worker.model import Checkpoint, DocKey, Leadership, Position, Scan
 from worker.mongo.driver import Database
-from worker.mongo.names import CHECKPOINTS, STREAM_ID
+from worker.mongo.names import CHECKPOINTS, SCAN, STREAM_ID
 
 FORMAT: Final = 1
-_SCAN: Final = "scan/"
 
 
 class MongoCheckpoints:
@@ -45,7 +44,7 @@ class MongoCheckpoints:
 
     async def scans(self) -> Mapping[str, Scan]:
         """The state of each source's scan."""
-        rows = await self._database.find(CHECKPOINTS, {"_id": {"$gte": _SCAN, "$lt": "scan0"}})
+        rows = await self._database.find(CHECKPOINTS, {"_id": {"$gte": SCAN, "$lt": "scan0"}})
         return {row["source"]: _scan(row) for row in rows}
 
     async def save_scan(self, scan: Scan, leadership: Leadership) -> None:
@@ -61,7 +60,7 @@ class MongoCheckpoints:
             "finishedAt": scan.finished_at,
             "seen": scan.seen,
         }
-        await self._write(f"{_SCAN}{scan.source}", row, leadership)
+        await self._write(f"{SCAN}{scan.source}", row, leadership)
 
     async def _write(self, name: str, row: Mapping[str, Any], leadership: Leadership) -> None:
         mine = {"_id": name, "epoch": {"$lte": leadership.epoch}}

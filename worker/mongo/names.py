@@ -1,12 +1,22 @@
-"""The worker's own collections (design.md, "Contracts"), and the ids of their single rows."""
+"""The worker's own collections (design.md, "Contracts"), and the ids of their single rows; some the brain reads too."""
 
 from typing import Final
 
-LEDGER: Final = "freshness_documents"
-CHECKPOINTS: Final = "freshness_checkpoints"
+from brain.knowledge.names import CHECKPOINTS, DEAD_LETTERS, LEDGER, SCAN, STREAM_ID
+
+__all__ = [
+    "BUDGET",
+    "CHECKPOINTS",
+    "DEAD_LETTERS",
+    "LEASES",
+    "LEASE_ID",
+    "LEDGER",
+    "REQUESTS",
+    "SCAN",
+    "STREAM_ID",
+]
+
 LEASES: Final = "freshness_leases"
-DEAD_LETTERS: Final = "freshness_dead_letters"
 REQUESTS: Final = "freshness_requests"
 BUDGET: Final = "freshness_budget"
 LEASE_ID: Final = "worker"
-STREAM_ID: Final = "stream"

@@ -77,7 +77,7 @@ class VectorTable:
         """
         read = [(str(row["_id"]), row, self._vector(row)) for row in rows]
         with self._lock:
-            self._make_room(len(self._ids) + len(read))
+            self._make_room(len(self._ids) + sum(chunk_id not in self._place for chunk_id, _, _ in read))
             former = {chunk_id for owner in owners for chunk_id in self._chunks.get(owner, ())}
             gone = former.difference(chunk_id for chunk_id, _, _ in read)
             for chunk_id in gone:
