@@ -135,14 +135,10 @@ def _notes(
     return notes
 
 
-_COLUMNS: Final = {
-    "add": "add",
-    "change": "change",
-    "remove": "remove",
-    "keep": "keep",
+_ALWAYS: Final = {"add": "add", "change": "change", "remove": "remove", "keep": "keep"}
+_WHERE_ANY: Final = {
     "hidden": "hidden",
     "unreadable": "unreadable",
-    "chunks": "chunks",
     "write": "written",
     "rewrite": "rewritten",
     "drop": "removed",
@@ -150,29 +146,33 @@ _COLUMNS: Final = {
     "tokens": "tokens",
     "USD": "usd",
 }
-"""Headings of the table, documents first, then chunk rows, then the cost; and where each stands in the report."""
+"""Headings of the table, documents first, then chunk rows, then the cost, and where each stands in the report. A column
+of nothing is left out: a terminal is 80 characters wide."""
 
 
 def _shown(report: Mapping[str, object], generations: Sequence[Generation]) -> Group:
     sources = cast("Mapping[str, Mapping[str, object]]", report["sources"])
     total = cast("Mapping[str, object]", report["total"])
-    rows = [[name, *_cells(row)] for name, row in sources.items()]
-    if len(rows) > 1:
-        rows.append(["all", *_cells(total)])
+    columns = {
+        **_ALWAYS,
+        **{heading: name for heading, name in _WHERE_ANY.items() if total[name] or total[name] is None},
+    }
+    every = {**sources, "all": total} if len(sources) > 1 else sources
+    rows = [[source, *(_cell(row[name]) for name in columns.values())] for source, row in every.items()]
     notes = cast("Sequence[str]", report["notes"])
-    counted = table("what a backfill would do", ["source", *_COLUMNS], rows)
+    counted = table("what a backfill would do", ["source", *columns], rows)
     return Group(counted, *(Text(line) for line in (_verdict(report, total, generations), *notes)))
 
 
-def _cells(row: Mapping[str, object]) -> list[object]:
-    return [f"{cell:.6f}" if isinstance(cell := row[name], float) else cell for name in _COLUMNS.values()]
+def _cell(value: object) -> object:
+    return f"{value:.6f}" if isinstance(value, float) else value
 
 
 def _verdict(report: Mapping[str, object], total: Mapping[str, object], generations: Sequence[Generation]) -> str:
     if not total["tokens"]:
         return "Nothing is to be embedded."
     models = " and ".join(dict.fromkeys(one.pin.model for one in generations if one.total.tokens))
-    money = "" if total["usd"] is None else f", ${total['usd']:.6f}"
+    money = "" if total["usd"] is None else f", ${total['usd']:.6f}" if total["usd"] else ", free"
     bases = " and ".join(dict.fromkeys(_SAID[one.basis] for one in generations if one.total.tokens))
     seconds = cast("float | None", report["seconds"])
     time = "" if seconds is None else f", about {_length(seconds)} ({bases})"

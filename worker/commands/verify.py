@@ -111,20 +111,22 @@ async def _report(app: App, sources: Sequence[str], found: Found, first: int) ->
 
 def _shown(report: Mapping[str, object], found: Found) -> Group:
     sources = cast("Mapping[str, Mapping[str, int]]", report["sources"])
-    rows = [[name, *row.values()] for name, row in sources.items()]
+    columns = ["documents", "chunks", *(kind for kind in KINDS if report[kind])]  # a terminal is 80 characters wide
+    rows = [[name, *(row[column] for column in columns)] for name, row in sources.items()]
     elsewhere = found.suspects.count()
     for name in sources:
         elsewhere -= found.suspects.count(name)
     if elsewhere:
-        rows.append(["(of no source)", "", "", *(elsewhere[kind] for kind in KINDS)])
-    verdict = "what is stored is what should be stored" if report["ok"] else "differences"
+        rows.append(["(of no source)", "", "", *(elsewhere[kind] for kind in KINDS if report[kind])])
+    verdict = "What is stored is what should be stored" if report["ok"] else "Differences"
     dead = f", {report['deadLettered']} dead letters" if report["deadLettered"] else ""
     repaired = f", {report['repaired']} repaired" if report["repaired"] else ""
-    lines = [] if found.late is None else [found.late.sentence()]
+    lines = [f"{verdict}{dead}{repaired}."]
+    if found.late is not None:
+        lines.append(found.late.sentence())
     if found.checked:
         wrong = "all as the model gives them" if not found.foreign else f"{found.foreign} of another model"
         lines.append(f"{found.checked} stored vectors embedded again: {wrong}.")
     if found.foreign:
         lines.append("Other vectors may be of another model too: --sample 10000 looks at (nearly) all, for a price.")
-    counted = table(f"{verdict}{dead}{repaired}", ["source", "documents", "chunks", *KINDS], rows)
-    return Group(counted, *(Text(line) for line in lines))
+    return Group(table("sources", ["source", *columns], rows), *(Text(line) for line in lines))
