@@ -60,11 +60,12 @@ def model_named(name: str, dimensions: int, window: int = DEFAULT_WINDOW) -> Mod
     return Model(name, dimensions, window if known is None else known.window)
 
 
+@cache
 def counter_for(model: Model) -> TokenCounter:
     """The counter of a model: word pieces for MiniLM, cl100k for OpenAI's models and for every unknown one.
 
-    Cheap: the vocabulary is read at the first count. Raises ConfigurationFault at the first count when the package that
-    holds it is not installed.
+    One a model, so that what the chunker has counted the embedder need not count again. Cheap: the vocabulary is read
+    at the first count. Raises ConfigurationFault at the first count when the package that holds it is not installed.
     """
     return _Counter(model.window, _wordpieces if model.name == MINILM.name else _cl100k)
 

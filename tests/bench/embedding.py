@@ -43,7 +43,7 @@ async def _measure(*, quick: bool) -> Report:
     await _limit(report, seconds=8 if quick else 30)
     with server() as uri:
         await _requests(report, uri, 300 if quick else 1000)
-        await _local(report, uri, rounds=1 if quick else 3, count=120 if quick else 300)
+        await _local(report, uri, rounds=1 if quick else 3, count=120 if quick else 600)
     return report
 
 

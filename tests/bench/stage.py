@@ -167,7 +167,7 @@ class Stage:
             scans = await self.app.world.papers.checkpoints.scans()
             if scans and all(scan.done for scan in scans.values()):
                 return
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
 
 @asynccontextmanager
