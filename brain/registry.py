@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+import pymongo
 from bson.errors import BSONError
 from pymongo.errors import PyMongoError
 
@@ -32,6 +33,10 @@ AnyTool = Tool[Any, Any]
 
 LONGEST_DESCRIPTION: Final = 1_024  # characters: OpenAI's limit for a function
 LEAST_BYTES: Final = 1_024
+GRACE: Final = 0.5
+"""Seconds beyond a tool's own in which the driver must be done too: aborting a transaction would wait for a frozen
+server, and an abandoned query would go on there."""
+
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _USER_ID: Final = re.compile(r"[0-9a-fA-F]{24}")
 _CALLERS_OWN: Final = frozenset({"user_id", "userid", "user", "owner_id", "companion_id", "turn_id"})
@@ -215,8 +220,9 @@ async def _bounded(tool: AnyTool, context: ToolContext, work: Callable[[ToolCont
     """The answer within the tool's time; raises ToolFailure (`timeout`)."""
     limit = asyncio.timeout(tool.seconds)
     try:
-        async with limit:
-            return await work(context)
+        with pymongo.timeout(tool.seconds + GRACE):
+            async with limit:
+                return await work(context)
     except TimeoutError:
         if not limit.expired():
             raise  # the handler's own: a bug
