@@ -10,6 +10,7 @@ A leg that fails or is late is left out and named; the others still answer.
 """
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from brain.knowledge.domain.names import contains, name_key
 from brain.knowledge.domain.phrases import phrases, spans, telling
 from brain.knowledge.errors import KnowledgeError, Unavailable
 from brain.knowledge.fusion import fused
+from brain.knowledge.log import log
 from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.relevance import least_score
 from brain.knowledge.sports import spellings
@@ -40,6 +42,7 @@ LEG_SECONDS: Final = 4.0
 NAME_WEIGHT: Final = 3.0
 """A trick that the question names stands before one that words and vectors alone put first: 3/(60+31) > 2/61."""
 
+_LOGGER: Final = logging.getLogger(__name__)
 _MOST_NAMED: Final = 50
 _MOST_WORDED: Final = 50
 _MOST_WORDS: Final = 6
@@ -86,7 +89,7 @@ _Answer = list[Row] | KnowledgeError
 async def find_tricks(context: ToolContext, question: str, wanted: Wanted, limit: int) -> TricksFound:
     """The tricks that a question is about. Raises the error of the vector leg when every leg has failed."""
     lexical, near = await asyncio.gather(
-        _lexical(context, question, wanted), _tried(LEGS["similar meaning"], context, question, wanted)
+        _lexical(context, question, wanted), _tried("similar meaning", context, question, wanted)
     )
     answers = dict(zip(LEGS, (*lexical, near), strict=True))
     failures = {name: found for name, found in answers.items() if isinstance(found, KnowledgeError)}
@@ -162,10 +165,10 @@ LEGS: Final[Mapping[str, Leg]] = {"names": by_name, "words": by_words, "similar 
 
 async def _lexical(context: ToolContext, question: str, wanted: Wanted) -> tuple[_Answer, _Answer]:
     """What names and words found. The words are not asked where the question is the name of a wanted trick."""
-    named = await _tried(LEGS["names"], context, question, wanted)
+    named = await _tried("names", context, question, wanted)
     if isinstance(named, list) and any(wanted.takes(row) and _is_name_of(row, question) for row in named):
         return named, []
-    return named, await _tried(LEGS["words"], context, question, wanted)
+    return named, await _tried("words", context, question, wanted)
 
 
 def _is_name_of(row: Row, question: str) -> bool:
@@ -173,17 +176,19 @@ def _is_name_of(row: Row, question: str) -> bool:
     return name_key(question) in {name_key(name) for name in (fields.line("name"), *fields.lines("aliases"))}
 
 
-async def _tried(leg: Leg, context: ToolContext, question: str, wanted: Wanted) -> _Answer:
+async def _tried(name: str, context: ToolContext, question: str, wanted: Wanted) -> _Answer:
     """What the leg found, or why it did not; a bug still raises."""
     try:
         async with asyncio.timeout(LEG_SECONDS):
-            return await leg(context, question, wanted)
+            return await LEGS[name](context, question, wanted)
     except KnowledgeError as exc:
-        return exc
+        failure = exc
     except PyMongoError as exc:
-        return as_knowledge_error(exc, "searching the catalogue")
+        failure = as_knowledge_error(exc, "searching the catalogue")
     except TimeoutError:
-        return Unavailable(f"no answer within {LEG_SECONDS:g} s")
+        failure = Unavailable(f"no answer within {LEG_SECONDS:g} s")
+    log(_LOGGER, logging.WARNING, "search_leg_failed", f"tricks by {name}: {failure}", leg=name)
+    return failure
 
 
 async def _equal(

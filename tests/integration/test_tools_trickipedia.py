@@ -217,15 +217,16 @@ async def test_nonsense_finds_nothing_near(knowing: ToolWorld) -> None:
 
 @pytest.mark.parametrize("error", [Unavailable("down"), IndexMissing("no index"), None])
 async def test_failing_vectors_lose_no_name(
-    world: ToolWorld, error: Exception | None, monkeypatch: pytest.MonkeyPatch
+    world: ToolWorld, error: Exception | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Refused, missing or silent: the names are told, and that something was left out."""
+    """Refused, missing or silent: the names are told, and that something was left out; the log names the leg."""
     monkeypatch.setattr(legs, "LEG_SECONDS", 0.5)
     world.knowledge = BrokenKnowledge(error)
     found = await world.call("search_trickipedia", search="tre flip")
     assert names(found)[0] == "Tre Flip (360 Flip)"
     assert len(found.data["notes"]) == 1
     assert "meaning" in found.data["notes"][0]
+    assert "search_leg_failed" in [vars(record).get("action") for record in caplog.records]
 
 
 @pytest.mark.parametrize("broken", ["names", "words"])
