@@ -7,6 +7,7 @@ can add to it.
 import asyncio
 import logging
 import re
+import reprlib
 import secrets
 import time
 import traceback
@@ -179,8 +180,7 @@ class Registry:
             "ms": round(1000 * (self._calls.clock() - began), 1),
         }
         if self._calls.arguments:
-            text = canonical(arguments) if isinstance(arguments, Arguments) else str(arguments)
-            fields["arguments"] = Redactor()(text)
+            fields["arguments"] = Redactor()(_readable(arguments))
         log(_LOGGER, logging.INFO, "tool_call", f"{shown(name)}: {code}", **fields)
 
 
@@ -243,6 +243,13 @@ def _answer(tool: AnyTool, result: Result) -> Answer:
         message = "the result is too long to tell; ask for less at a time"
         raise ToolFailure(code="limit_reached", message=message) from None
     return Answer(text, tuple(tool.cards(result)), tuple(tool.links(result)))
+
+
+def _readable(arguments: object) -> str:
+    """What was asked, for the log; what was refused may be of any shape and size."""
+    if isinstance(arguments, Arguments):
+        return canonical(arguments)
+    return arguments if isinstance(arguments, str) else reprlib.repr(arguments)
 
 
 def _failed(failure: ToolFailure) -> Outcome:

@@ -101,6 +101,19 @@ async def test_what_reads_keeps_its_promises_and_writes_nothing(knowing: ToolWor
 
 
 @pytest.mark.parametrize("shipped", WRITING, ids=lambda each: each.name)
+async def test_what_fails_at_the_end_has_written_nothing(world: ToolWorld, shipped: AnyTool) -> None:
+    """Every operation belongs to the transaction: one that did not pass the session on would stay."""
+
+    def fail(_result: object) -> list[str]:
+        raise ValueError
+
+    before = await documents(world)
+    world.tools = [replace(shipped, links=fail)]
+    assert (await call(world, shipped)).code == "internal"
+    assert await documents(world) == before
+
+
+@pytest.mark.parametrize("shipped", WRITING, ids=lambda each: each.name)
 async def test_what_writes_keeps_its_promises_and_writes_once(world: ToolWorld, shipped: AnyTool) -> None:
     """In a repeated turn by the journal; in another turn by itself, where it is said to be idempotent."""
     before = await documents(world)
