@@ -111,8 +111,9 @@ async def _play(scene: Scene, app: App, writer: SampleWriter, console: Console) 
     embedder = Remembering(app.client)
     clock = app.clock
 
+    search = KnowledgeSearch(client[app.settings.atlas_db], embedder, app.settings.vector_search, follow=True)
+
     async def ask() -> Hits:
-        search = KnowledgeSearch(client[app.settings.atlas_db], embedder, app.settings.vector_search)
         return (await search.search(scene.query, limit=3)).hits
 
     try:
@@ -130,6 +131,7 @@ async def _play(scene: Scene, app: App, writer: SampleWriter, console: Console) 
                 return Played(scene, before, after, None)
             await clock.sleep(POLL)
     finally:
+        await search.close()
         await client.close()
 
 
