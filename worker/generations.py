@@ -31,12 +31,16 @@ _LONGEST_SLUG: Final = 60  # characters; MongoDB allows 255 bytes for database a
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """The generations that live now. `leaving` names collections that were dropped by word and are to be removed."""
+    """The generations that live now. `leaving` names collections that were dropped by word and are to be removed.
+
+    `turn` counts the changes, so that one which was asked for and left lying is not made after others.
+    """
 
     active: Pin
     beside: Pin | None = None
     role: Role | None = None
     leaving: tuple[str, ...] = ()
+    turn: int = 0
 
     @property
     def live(self) -> tuple[Pin, ...]:
@@ -58,35 +62,41 @@ def new_pin(model: Model, now: datetime) -> Pin:
     return Pin(model.name, model.dimensions, f"{FIRST_COLLECTION}_{name}", f"{FIRST_INDEX}_{name}")
 
 
-def changed(now: Generations, act: Act, pin: Pin) -> Generations:
+def changed(now: Generations, act: Act, pin: Pin, turn: int | None = None) -> Generations:
     """The generations after this act on that one; the same again when it was done before (an answer may be lost).
 
-    Raises PinRefused, with words for people, when it may not be done.
+    Raises PinRefused, with words for people, when it may not be done, and when it was asked for at another turn.
     """
     match act:
         case "build":
-            return _built(now, pin)
+            after = _built(now, pin)
         case "switch":
-            return _swapped(now, pin, wanted="next")
+            after = _swapped(now, pin, wanted="next")
         case "rollback":
-            return _swapped(now, pin, wanted="previous")
+            after = _swapped(now, pin, wanted="previous")
         case "drop":
-            return _dropped(now, pin)
+            after = _dropped(now, pin)
+    if after == now:
+        return now
+    if turn not in {None, now.turn}:
+        message = "the generations have changed since that was asked for: look at `pin status`, and ask again"
+        raise PinRefused(message)
+    return replace(after, turn=now.turn + 1)
 
 
-def order(act: Act, pin: Pin) -> dict[str, object]:
-    """An act as the arguments of a request."""
-    return {"act": act, "pin": pin.as_row()}
+def order(act: Act, pin: Pin, turn: int) -> dict[str, object]:
+    """An act as the arguments of a request, asked for at that turn."""
+    return {"act": act, "pin": pin.as_row(), "turn": turn}
 
 
-def ordered(arguments: Mapping[str, object]) -> tuple[Act, Pin]:
+def ordered(arguments: Mapping[str, object]) -> tuple[Act, Pin, int]:
     """What `order` wrote; raises PinRefused for anything else."""
-    act, pin = arguments.get("act"), pin_of(arguments)
+    act, pin, turn = arguments.get("act"), pin_of(arguments), arguments.get("turn")
     known = _ACTS.get(act) if isinstance(act, str) else None
-    if known is None or pin is None:
+    if known is None or pin is None or not isinstance(turn, int):
         message = "this is no act on a generation: the command is of another version than this worker"
         raise PinRefused(message)
-    return known, pin
+    return known, pin, turn
 
 
 def pin_of(arguments: Mapping[str, object]) -> Pin | None:
@@ -129,7 +139,7 @@ def _dropped(now: Generations, pin: Pin) -> Generations:
         raise PinRefused(message)
     if pin != now.beside:
         return now
-    return Generations(now.active, leaving=(*now.leaving, pin.collection))
+    return replace(now, beside=None, role=None, leaving=(*now.leaving, pin.collection))
 
 
 def _words(pin: Pin) -> str:

@@ -244,10 +244,10 @@ class Pins(Protocol):
         """Those that live now; raises ConfigurationFault for a row that is no pin."""
         ...
 
-    async def change(self, act: Act, pin: Pin, leadership: Leadership) -> Generations:
+    async def change(self, act: Act, pin: Pin, leadership: Leadership, turn: int | None = None) -> Generations:
         """Do it, and return what lives then; the same again when it was done before.
 
-        Raises PinRefused when it may not be done as things stand, and FencedOff.
+        Raises PinRefused when it may not be done as things stand, or was asked for at another turn, and FencedOff.
         """
         ...
 

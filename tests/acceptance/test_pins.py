@@ -324,7 +324,7 @@ def test_a_mistake_is_told_before_anything_is_done(
     env: dict[str, str], database: Rows, arguments: tuple[str, ...]
 ) -> None:
     """Exit code 64, and no generation begins."""
-    assert command("status", "--json", env=env).code == 0
+    assert command("backfill", "--json", env=env).code == 0
     done = command("pin", *arguments, "--json", env=env)
     assert done.code == 64, done.err
     assert "Traceback" not in done.err
@@ -335,7 +335,8 @@ def test_a_mistake_is_told_before_anything_is_done(
 
 def test_nothing_to_switch_roll_back_or_drop(env: dict[str, str]) -> None:
     """Each says so with exit code 1; an empty database has a generation all the same."""
-    assert command("status", "--json", env=env).code == 0
+    assert pin(env, "status").code == 78, "nothing is pinned yet"
+    assert command("backfill", "--json", env=env).code == 0
     for act in (("switch",), ("rollback",), ("drop", "--yes")):
         refused = pin(env, *act)
         assert (refused.code, bool(refused.value["why"])) == (1, True), act

@@ -72,12 +72,14 @@ async def test_each_change_is_one_write_of_one_row(
     pins = MongoPins(database)
     await backend[PINS].update_one({"_id": ACTIVE}, {"$set": {"note": "ours"}})
     assert await pins.load() == Generations(pin)
-    assert await pins.change("build", NEXT, leader) == Generations(pin, NEXT, "next")
+    assert await pins.change("build", NEXT, leader) == Generations(pin, NEXT, "next", turn=1)
     assert await active_pin(backend) == pin
-    assert await pins.change("switch", NEXT, leader) == Generations(NEXT, pin, "previous")
+    assert await pins.change("switch", NEXT, leader, 1) == Generations(NEXT, pin, "previous", turn=2)
     assert await active_pin(backend) == NEXT
-    assert await pins.change("rollback", pin, leader) == await pins.load() == Generations(pin, NEXT, "next")
-    assert await pins.change("drop", NEXT, leader) == Generations(pin, leaving=(NEXT.collection,))
+    assert await pins.change("rollback", pin, leader) == await pins.load() == Generations(pin, NEXT, "next", turn=3)
+    with pytest.raises(PinRefused, match="changed since"):
+        await pins.change("drop", NEXT, leader, 2)
+    assert await pins.change("drop", NEXT, leader, 3) == Generations(pin, leaving=(NEXT.collection,), turn=4)
     rows = [row async for row in backend[PINS].find({})]
     assert [(row["_id"], row["note"]) for row in rows] == [(ACTIVE, "ours")]
 
@@ -87,7 +89,7 @@ async def test_a_change_whose_answer_was_lost_is_done_once(database: Database, l
     pins = MongoPins(database)
     for act in ("build", "switch"):
         assert await pins.change(act, NEXT, leader) == await pins.change(act, NEXT, leader)
-    assert await pins.load() == Generations(NEXT, pin, "previous")
+    assert await pins.load() == Generations(NEXT, pin, "previous", turn=2)
 
 
 async def test_a_former_leader_changes_nothing(database: Database, leader: Leadership, pin: Pin) -> None:
@@ -142,7 +144,7 @@ async def test_what_leaves_is_removed_and_forgotten(
     assert NEXT.collection not in await database.collections()
     assert await texts_of(backend, pin.collection) == {"trickipedia/n:1/p0": "Pop"}
     assert await pins.clear(leader) == ()
-    assert await pins.load() == Generations(pin)
+    assert await pins.load() == Generations(pin, turn=2)
 
 
 # --- the chunks ---

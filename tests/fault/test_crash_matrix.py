@@ -44,6 +44,7 @@ MATRIX: Final = {
     "snapshot": ("leading", "starting", "scanning", "kept", *WAY, *AFTER, "scanned", "sweeping", "swept"),
     "poison": ("published", "letter_written", "buried", "released"),
     "request": ("performed",),
+    "generations": ("performed", "draining", "drained", "leading", "generation_dropped"),
 }
 OUTSIDE: Final = {"answering": "the embedder has the request; this test sees it there and kills from outside"}
 STORED: Final = ("published", "released", "drained")

@@ -279,12 +279,12 @@ class SimPins(_Port):
         """As they are."""
         return await self._weather.read(lambda: self._db.generations)
 
-    async def change(self, act: Act, pin: Pin, leadership: Leadership) -> Generations:
+    async def change(self, act: Act, pin: Pin, leadership: Leadership, turn: int | None = None) -> Generations:
         """Fenced."""
 
         def effect() -> Generations:
             self._db.fence(leadership)
-            self._db.generations = changed(self._db.generations, act, pin)
+            self._db.generations = changed(self._db.generations, act, pin, turn)
             return self._db.generations
 
         return await self._weather.write(effect)

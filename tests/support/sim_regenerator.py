@@ -43,4 +43,4 @@ class Regenerator:
 
     def _ask(self, act: Act, pin: Pin) -> None:
         number = str(len(self._db.requests))
-        self._db.requests[number] = Request(number, "pin", order(act, pin))
+        self._db.requests[number] = Request(number, "pin", order(act, pin, self._db.generations.turn))

@@ -44,7 +44,7 @@ def leader(stage: Stage, client: SimClient) -> Leader:
 def ask(stage: Stage, act: Act, pin: Pin) -> None:
     """Leave a request."""
     number = str(len(stage.db.requests))
-    stage.db.requests[number] = Request(number, "pin", order(act, pin))
+    stage.db.requests[number] = Request(number, "pin", order(act, pin, stage.db.generations.turn))
 
 
 async def until_changed(serving: "asyncio.Task[Farewell]") -> None:
@@ -85,7 +85,7 @@ def test_a_generation_is_built_while_all_is_ready_and_then_switched_rolled_back_
             stage.put(document(1, "Ollie", f"after {act}"))
             await asyncio.sleep(10)
             assert differences(stage.db, SOURCES, stage.now()) == []
-        assert stage.db.generations == Generations(stage.db.pin)
+        assert stage.db.generations == Generations(stage.db.pin, turn=4)
         assert len(stage.client.sent) == len(set(stage.client.sent)) == 24
         assert len(client.sent) == len(set(client.sent)) == 23
         stop.set()

@@ -24,9 +24,9 @@ def test_the_whole_way() -> None:
     assert (BUILDING.active, BUILDING.beside, BUILDING.role) == (FIRST.active, LARGE, "next")
     assert (SWITCHED.active, SWITCHED.beside, SWITCHED.role) == (LARGE, FIRST.active, "previous")
     back = changed(SWITCHED, "rollback", FIRST.active)
-    assert back == BUILDING
+    assert (back.active, back.beside, back.role, back.turn) == (FIRST.active, LARGE, "next", 3)
     again = changed(back, "switch", LARGE)
-    assert changed(again, "drop", FIRST.active) == Generations(LARGE, leaving=("knowledge_chunks",))
+    assert changed(again, "drop", FIRST.active) == Generations(LARGE, leaving=("knowledge_chunks",), turn=5)
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,18 @@ def test_whatever_is_asked_in_any_order(steps: list[tuple[Act, int, Model]]) -> 
 @given(st.sampled_from(ACTS), st.sampled_from(MODELS))
 def test_an_order_comes_out_as_it_went_in(act: Act, model: Model) -> None:
     """Through the arguments of a request."""
-    assert ordered(order(act, new_pin(model, NOON))) == (act, new_pin(model, NOON))
+    assert ordered(order(act, new_pin(model, NOON), 7)) == (act, new_pin(model, NOON), 7)
 
 
 @pytest.mark.parametrize(
-    "arguments", [{}, {"act": "burn", "pin": LARGE.as_row()}, {"act": "drop", "pin": {}}, {"act": ["drop"], "pin": 1}]
+    "arguments",
+    [
+        {},
+        {"act": "drop", "pin": LARGE.as_row()},
+        {"act": "burn", "pin": LARGE.as_row()},
+        {"act": "drop", "pin": {}},
+        {"act": ["drop"], "pin": 1},
+    ],
 )
 def test_an_order_of_another_version_is_refused(arguments: dict[str, object]) -> None:
     """It must not end the worker that takes it."""
@@ -102,3 +109,12 @@ def test_a_generation_is_named_by_its_model_and_its_begin(name: str, slug: str) 
     pin = new_pin(Model(name, 8, 8192), NOON)
     assert pin.collection == f"knowledge_chunks_{slug}_{int(NOON.timestamp() * 1000):x}"
     assert pin.index == f"knowledge_vec_{slug}_{int(NOON.timestamp() * 1000):x}"
+
+
+def test_what_was_left_lying_is_not_done_after_other_changes() -> None:
+    """A rollback that nobody did, a switch there and back since: doing it now would undo what somebody wants."""
+    back = changed(SWITCHED, "rollback", FIRST.active, SWITCHED.turn)
+    again = changed(back, "switch", LARGE, back.turn)
+    with pytest.raises(PinRefused, match="changed since"):
+        changed(again, "rollback", FIRST.active, SWITCHED.turn)
+    assert changed(again, "switch", LARGE, back.turn) == again  # done already: its answer was lost

@@ -42,7 +42,11 @@ class Fake:
         return False
 
     async def withdraw(self, request: str) -> None:
-        """Forget it."""
+        """Forget it, if it is there."""
+        self.left = [one for one in self.left if one != request]
+
+    async def abandon(self, request: str) -> None:
+        """Forget it: there is one."""
         self.left.remove(request)
 
     async def release(self, _leadership: Leadership) -> None:

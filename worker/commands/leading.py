@@ -52,6 +52,7 @@ async def take_turn(
         waited = 0.0
         while (result := await requests.result(request_id)) is None:
             if (leadership := await lease.acquire()) is not None:
+                await requests.abandon(request_id)
                 return leadership, {}
             waited = 0.0 if await requests.under_way() else waited + POLL
             if waited > PATIENCE:

@@ -72,8 +72,9 @@ class Built:
 
 async def build(where: Where, order: Order) -> int:
     """Build it to its end; 1 when something still differs from the documents, or when it may not be built."""
+    model = None if order.empty else model_of(order)
     async with pin_desk(where) as desk:
-        pin, warnings = await _begun(desk, where, order)
+        pin, warnings = await _begun(desk, where, model)
         for sentence in warnings:
             click.echo(f"warning: {sentence}", err=True)
         async with opened(embedded=where.embedded, data=where.data, create=False) as app:
@@ -104,16 +105,15 @@ def model_of(order: Order) -> Model:
     return model_named(settings.embedding_model, settings.embedding_dimensions)
 
 
-async def _begun(desk: PinDesk, where: Where, order: Order) -> tuple[Pin, Sequence[str]]:
+async def _begun(desk: PinDesk, where: Where, model: Model | None) -> tuple[Pin, Sequence[str]]:
     """The generation that is being built, begun now if need be, and what to warn of. Raises PinRefused."""
     generations = await desk.pins.load()
     beside = generations.beside if generations.role == "next" else None
-    if order.empty:
+    if model is None:
         if beside is None:
             message = "no generation is being built: name its model (--model M)"
             raise click.UsageError(message)
         return beside, ()
-    model = model_of(order)
     if beside is not None and (beside.model, beside.dimensions) == (model.name, model.dimensions):
         return beside, ()
     room = await _room(desk, where, generations.active, model)

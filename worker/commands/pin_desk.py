@@ -69,11 +69,12 @@ class PinDesk:
 
     async def do(self, act: Act, pin: Pin) -> Generations:
         """Change the generations under the lease, or have the leader do it; what lives then. Raises PinRefused."""
-        changed(await self.pins.load(), act, pin)
-        leadership, answer = await take_turn(self.lease, self.requests, "pin", order(act, pin))
+        now = await self.pins.load()
+        changed(now, act, pin)
+        leadership, answer = await take_turn(self.lease, self.requests, "pin", order(act, pin, now.turn))
         if leadership is not None:
             try:
-                await self.pins.change(act, pin, leadership)
+                await self.pins.change(act, pin, leadership, now.turn)
                 await self.pins.clear(leadership)  # nobody else writes now
             finally:
                 await self.lease.release(leadership)

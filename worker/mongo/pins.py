@@ -43,13 +43,13 @@ class MongoPins:
         row = await self._database.find_one(PINS, {"_id": ACTIVE})
         return None if row is None else _generations(row)
 
-    async def change(self, act: Act, pin: Pin, leadership: Leadership) -> Generations:
+    async def change(self, act: Act, pin: Pin, leadership: Leadership, turn: int | None = None) -> Generations:
         """Do it; see the port."""
 
         async def body(session: Session) -> Generations:
             await fence(self._database, leadership, session)
             before = _generations(await self._database.find_one(PINS, {"_id": ACTIVE}, session=session))
-            after = changed(before, act, pin)
+            after = changed(before, act, pin, turn)
             if after != before:
                 self._admit(after)
                 await self._database.bulk(PINS, [UpdateOne({"_id": ACTIVE}, _change(after))], session=session)
@@ -80,7 +80,8 @@ class MongoPins:
 
 def _change(generations: Generations) -> dict[str, Any]:
     """The update of the row; other fields stay."""
-    fields: dict[str, Any] = {**generations.active.as_row(), "leaving": list(generations.leaving)}
+    leaving, turn = list(generations.leaving), generations.turn
+    fields: dict[str, Any] = {**generations.active.as_row(), "leaving": leaving, "turn": turn}
     if generations.beside is None:
         return {"$set": fields, "$unset": {"beside": ""}}
     return {"$set": {**fields, "beside": {**generations.beside.as_row(), "role": generations.role}}}
@@ -95,7 +96,7 @@ def _generations(row: Mapping[str, Any] | None) -> Generations:
         other = None if beside is None else Pin.from_row(beside)
         role = None if beside is None else _ROLES[beside["role"]]
         leaving = tuple(str(name) for name in row.get("leaving") or ())
-        return Generations(Pin.from_row(row), other, role, leaving)
+        return Generations(Pin.from_row(row), other, role, leaving, int(row.get("turn") or 0))
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         message = f"the row `{ACTIVE}` of {PINS} is damaged (`beside`, `leaving`): repair it by hand"
         raise ConfigurationFault(message) from error

@@ -59,6 +59,10 @@ class MongoRequests:
         """Take back a request that no leader has begun."""
         await self._database.delete(REQUESTS, {"_id": request_id, "epoch": 0})
 
+    async def abandon(self, request_id: str) -> None:
+        """Forget a request, begun or not: who asked holds the lease now, and does it."""
+        await self._database.delete(REQUESTS, {"_id": request_id})
+
     async def result(self, request_id: str) -> Mapping[str, object] | None:
         """The result, or None while it is not there."""
         row = await self._database.find_one(REQUESTS, {"_id": request_id}, {"result": 1})

@@ -174,9 +174,9 @@ class Duties:
         """Change the generations; the leader then begins again with those that live."""
         pins, leadership = self._papers.pins, self._leadership
         try:
-            act, pin = ordered(arguments)
+            act, pin, turn = ordered(arguments)
             before = await self._around.persist("database", pins.load)
-            after = await self._around.persist("database", lambda: pins.change(act, pin, leadership))
+            after = await self._around.persist("database", lambda: pins.change(act, pin, leadership, turn))
         except PinRefused as error:
             return {"failed": str(error)}
         return {"changed": after != before}
