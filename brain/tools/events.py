@@ -115,22 +115,18 @@ def _wanted(sport: str | None, place: str | None, centre: Point | None, radius: 
 
 
 async def _rows(context: ToolContext, now: datetime, wanted: Mapping[str, Any]) -> list[Row]:
-    """What may be to come, by the kinds of `endAt` that the data holds: a date, a text, nothing (null, missing, "").
+    """What may be to come, by the kinds of dates that the data holds: dates, texts, nothing (null, missing, "").
 
-    Texts are ISO 8601 and compare as such to a day or so, which `event_is_upcoming` settles.
+    Texts are ISO 8601 and compare as such to a day or so, which `event_is_upcoming` settles. An index serves each.
     """
-    yesterday = (now - timedelta(days=1)).date().isoformat()
-    ends: Sequence[tuple[Mapping[str, Any], int]] = (
-        ({"$gt": now}, 1),
-        ({"$gt": yesterday}, 1),
-        ({"$in": [None, ""]}, -1),  # the latest start first: those that are long over stay behind
-    )
+    later: Sequence[Mapping[str, Any]] = ({"$gt": now}, {"$gt": (now - timedelta(days=1)).date().isoformat()})
+    open_end = [{"endAt": end, "startAt": start} for end in (None, "") for start in (*later, None)]
     rows: list[Row] = []
-    for end, order in ends:
+    for first in (*({"endAt": end} for end in later), *open_end):
         pipeline: list[Mapping[str, Any]] = [
-            {"$match": {"endAt": end}},
+            {"$match": first},
             {"$match": wanted},
-            {"$sort": {"startAt": order, "_id": 1}},
+            {"$sort": {"startAt": 1, "_id": 1}},
             {"$limit": _MOST_ROWS},
             {"$project": _FIELDS},
         ]

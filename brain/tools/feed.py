@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal, cast
 
 from bson import ObjectId
@@ -22,6 +22,7 @@ from brain.tool import Arguments, Result, Tool, ToolContext, Words
 MOST_POSTS: Final = 10
 LONGEST_CAPTION: Final = 280  # characters
 _MOST_AUTHORS: Final = 1_000
+_WINDOWS: Final = (7, 90)  # days
 _Condition = Mapping[str, Any]
 _PUBLIC: Final[_Condition] = {"status": "published", "visibility": "public"}
 _HOMIES: Final[_Condition] = {"status": "published", "visibility": "homies"}
@@ -78,9 +79,8 @@ async def read_feed(context: ToolContext, arguments: ReadFeed) -> Posts:
     sport = known_sport(arguments.sport)
     rows: dict[str, Row] = {}
     for first, rest in await _conditions(context, whose):
-        found = await _posts(
-            context, first, {**rest, "sportTypes": {"$in": spellings(sport)}} if sport else rest, limit
-        )
+        wanted = {**rest, "sportTypes": {"$in": spellings(sport)}} if sport else rest
+        found = await _newest_posts(context, first, wanted, limit)
         rows |= {str(row["_id"]): row for row in found if _is_shown(row, context.rider)}
     newest = sorted(rows.values(), key=_newest, reverse=True)[:limit]
     results = await _told(context, newest)
@@ -114,6 +114,17 @@ async def _homies(context: ToolContext) -> list[ObjectId | str]:
     stored = (user or {}).get("homies")
     homies = cast("Sequence[object]", stored)[:_MOST_AUTHORS] if isinstance(stored, list) else ()
     return [form for one in homies if (id_ := object_id(one)) is not None for form in both_forms(str(id_))]
+
+
+async def _newest_posts(context: ToolContext, first: _Condition, rest: _Condition, limit: int) -> list[Row]:
+    """The newest posts; public ones of the last weeks when these suffice: the embedded server sorts all it finds."""
+    for days in _WINDOWS if first is _PUBLIC else ():
+        found = await _posts(
+            context, {**first, "createdAt": {"$gte": context.now() - timedelta(days=days)}}, rest, limit
+        )
+        if len(found) == limit:
+            return found
+    return await _posts(context, first, rest, limit)
 
 
 async def _posts(context: ToolContext, first: _Condition, rest: _Condition, limit: int) -> list[Row]:

@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import pymongo
 from pydantic import Field
+from pymongo.errors import PyMongoError
 
 from brain.cards import video_card
 from brain.knowledge.connect import Row
@@ -24,6 +26,8 @@ MOST_VIDEOS: Final = 10
 MOST_TUTORIALS: Final = 4
 MOST_RIDERS: Final = 6
 LONGEST_DESCRIPTION: Final = 180  # characters
+MOST_SECONDS: Final = 3.0
+"""Of a search through one collection: no index serves a word inside a text, and the call itself has ten."""
 _SHORTEST_ALIAS: Final = 4  # characters; "hop" and "180" stand in every other text
 _MOST_NAMES: Final = 12
 _FILM_FIELDS: Final = dict.fromkeys(
@@ -75,9 +79,11 @@ async def find_videos(context: ToolContext, arguments: FindVideos) -> VideosFoun
     tricks = await named_tricks(context, arguments.trick, asked)
     taught = [tutorial for row in tricks for tutorial in tutorials(Fields(row))][:MOST_TUTORIALS]
     says, sports = _says(arguments.trick, tricks), _sports(asked, tricks)
+    library = await _found(context, "media_library", PUBLISHED_LIBRARY, says, sports)
+    films = await _found(context, "couch_videos", PUBLISHED_FILMS, says, sports)
     videos = [
-        *(_told(row, "library", context.origin) for row in await _library(context, says, sports)),
-        *(_told(row, "film", context.origin) for row in await _films(context, says, sports) if film_is_public(row)),
+        *(_told(row, "library", context.origin) for row in library or ()),
+        *(_told(row, "film", context.origin) for row in films or () if film_is_public(row)),
     ]
     names = {trick_name(Fields(row)) for row in tricks}
     results = sorted(videos, key=lambda video: video.kind != "tutorial")[: arguments.limit or 5]
@@ -86,8 +92,15 @@ async def find_videos(context: ToolContext, arguments: FindVideos) -> VideosFoun
         tutorials=taught,
         results=results,
         total=len(results),
-        message=None if taught or results else "TrickBook has no video of it; say so if you suggest one",
+        message=_message(found=bool(taught or results), complete=library is not None and films is not None),
     )
+
+
+def _message(*, found: bool, complete: bool) -> str | None:
+    """What the model should know beside the videos."""
+    if not complete:
+        return "not every video could be searched in time, so some may be missing"
+    return None if found else "TrickBook has no video of it; say so if you suggest one"
 
 
 def _says(trick: str, rows: Sequence[Row]) -> Mapping[str, Any]:
@@ -109,19 +122,10 @@ def _sports(asked: str | None, rows: Sequence[Row]) -> list[str]:
     return filed_under(sport) if sport else []
 
 
-async def _films(context: ToolContext, says: Mapping[str, Any], sports: Sequence[str]) -> list[Row]:
-    """Published films, the newest first, then by title."""
-    return await _found(context, "couch_videos", PUBLISHED_FILMS, says, sports)
-
-
-async def _library(context: ToolContext, says: Mapping[str, Any], sports: Sequence[str]) -> list[Row]:
-    """Published lessons and films of the older library, likewise."""
-    return await _found(context, "media_library", PUBLISHED_LIBRARY, says, sports)
-
-
 async def _found(
     context: ToolContext, collection: str, public: Mapping[str, Any], says: Mapping[str, Any], sports: Sequence[str]
-) -> list[Row]:
+) -> list[Row] | None:
+    """The newest videos of a collection that speak of the trick, then by title; None when the search took too long."""
     pipeline: list[Mapping[str, Any]] = [
         {"$match": public},
         {"$match": {**says, "sportTypes": {"$in": list(sports)}} if sports else says},
@@ -129,8 +133,14 @@ async def _found(
         {"$limit": MOST_VIDEOS},
         {"$project": _FILM_FIELDS},
     ]
-    cursor = await context.database[collection].aggregate(pipeline, session=context.session)
-    return await cursor.to_list()
+    try:
+        with pymongo.timeout(MOST_SECONDS):  # which the server is told, so that it stops too
+            cursor = await context.database[collection].aggregate(pipeline, session=context.session)
+            return await cursor.to_list()
+    except PyMongoError as exc:
+        if exc.timeout:
+            return None
+        raise
 
 
 def _told(row: Row, kind: str, origin: str) -> VideoFound:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from brain.tools import videos
 from tests.support.tool_world import ORIGIN, ToolWorld, sample_id
 
 
@@ -110,6 +111,15 @@ async def test_odd_videos_break_no_answer(world: ToolWorld) -> None:
     ids = {str(id_) for id_ in (await world.database["couch_videos"].insert_many(rows)).inserted_ids}
     found = await world.call("find_videos", trick="kickflip", limit=10)
     assert ids <= set(found.ids)
+
+
+async def test_a_search_that_takes_too_long_says_so(world: ToolWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tutorials are still told; it fails at once here, because no time is left."""
+    monkeypatch.setattr(videos, "MOST_SECONDS", 0.000_001)
+    found = await world.call("find_videos", trick="ollie")
+    assert len(found.data["tutorials"]) == 2
+    assert found.data["results"] == []
+    assert "some may be missing" in found.data["message"]
 
 
 async def test_nothing_is_said_to_be_nothing(world: ToolWorld) -> None:
