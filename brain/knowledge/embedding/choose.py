@@ -13,12 +13,7 @@ from brain.knowledge.settings import KnowledgeSettings
 from brain.knowledge.tokens import model_named
 
 
-def embedding_client(settings: KnowledgeSettings, library: Library | None = None) -> EmbeddingClient:
-    """The client of the model that the settings name, by word or by default; see `client_of_model`."""
-    return client_of_model(settings, model_of(settings), library)
-
-
-def client_of_pin(settings: KnowledgeSettings, pin: Pin, library: Library | None = None) -> EmbeddingClient:
+def client_of_pin(settings: KnowledgeSettings, pin: Pin) -> EmbeddingClient:
     """The client of a pin's model; see `client_of_model`. Raises PinMismatch when the settings forbid the pin."""
     if forbids(settings, pin):
         message = (
@@ -26,7 +21,7 @@ def client_of_pin(settings: KnowledgeSettings, pin: Pin, library: Library | None
             "EMBEDDING_PROVIDER, EMBEDDING_MODEL and EMBEDDING_DIMENSIONS to follow the chunks, or set them to that"
         )
         raise PinMismatch(message)
-    return client_of_model(settings, model_named(pin.model, pin.dimensions), library)
+    return client_of_model(settings, model_named(pin.model, pin.dimensions))
 
 
 def client_of_model(settings: KnowledgeSettings, model: Model, library: Library | None = None) -> EmbeddingClient:
