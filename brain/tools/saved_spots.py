@@ -9,6 +9,7 @@ from pymongo.errors import DuplicateKeyError
 
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
+from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import both_forms
 from brain.knowledge.domain.plan import SpotList, is_premium, limit_reached, spot_list_of
@@ -18,6 +19,7 @@ from brain.tool import Arguments, Id, Result, Tool, ToolContext, Words
 
 SAVED_NAME: Final = "Saved Spots"
 """The name that the app's one-tap save gives to the hidden bucket."""
+LONGEST_NAME: Final = 100  # characters of a new list's name
 _MOST_LISTS: Final = 1_000  # of one rider; who is free has three
 
 
@@ -45,11 +47,14 @@ class SpotSaved(Result):
 async def save_spot(context: ToolContext, arguments: SaveSpot) -> SpotSaved:
     """Add the spot to the list, which is made when there is none; saving it twice is saving it once.
 
-    Raises ToolFailure: `not_found` (a spot that the rider may not see), `limit_reached`, `conflict`.
+    Raises ToolFailure: `invalid_arguments`, `not_found` (also a spot that the rider may not see), `limit_reached`,
+    `conflict`.
     """
     spot = await visible_spot(context, arguments.spot_id)
     rows = await _lists(context)
-    name = arguments.list_name or SAVED_NAME
+    name = SAVED_NAME if arguments.list_name is None else one_line(arguments.list_name)[:LONGEST_NAME].strip()
+    if not name:
+        raise ToolFailure(code="invalid_arguments", message="list_name must not be blank. Nothing was done.")
     row = _named(rows, name)
     already = row is not None and spot["_id"] in spot_list_of(row).spots
     if not already:

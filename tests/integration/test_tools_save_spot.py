@@ -106,6 +106,13 @@ async def test_a_named_list_is_found_in_any_case_or_made(world: ToolWorld) -> No
     assert len(await lists(world, MIKA)) == 4
 
 
+async def test_a_list_s_name_is_what_a_reader_sees(world: ToolWorld) -> None:
+    """One line without hidden characters; a name of nothing else is none."""
+    made = await world.call("save_spot", MIKA, spot_id=spot(8), list_name="Am\u202es\u200b \n  trip<br>")
+    assert made.data["listName"] == (await world.row("spotlists", made.data["listId"]))["name"] == "Ams trip"
+    assert (await world.call("save_spot", MIKA, spot_id=spot(8), list_name="\u200b")).code == "invalid_arguments"
+
+
 async def test_saving_twice_is_saving_once(world: ToolWorld) -> None:
     """Also where a limit would stop a first save, and where the id is stored as text: nothing is written."""
     await world.database["spotlists"].update_one(
