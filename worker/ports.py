@@ -40,6 +40,10 @@ class ChangeStream(Protocol):
         """The operation time of the majority now: a position taken before a scan starts from here."""
         ...
 
+    async def clock(self) -> datetime | None:
+        """The wall time of the database's host now, in UTC, or None where it does not say."""
+        ...
+
     async def oldest(self) -> Timestamp | None:
         """The time of the oldest entry of the history, or None where it may not be read."""
         ...
@@ -108,12 +112,12 @@ class KnowledgeStore(Protocol):
         """
         ...
 
-    async def owing(self, limit: int) -> Sequence[DocKey]:
-        """Documents with a debt (`stale_since`), oldest first."""
+    async def owing(self, sources: Sequence[str], limit: int) -> Sequence[DocKey]:
+        """Documents of these sources with a debt (`stale_since`), oldest first."""
         ...
 
-    async def expired(self, now: datetime, limit: int) -> Sequence[DocKey]:
-        """Documents whose `expires_at` has passed and that still have chunks."""
+    async def expired(self, now: datetime, sources: Sequence[str], limit: int) -> Sequence[DocKey]:
+        """Documents of these sources whose `expires_at` has passed and that still have chunks."""
         ...
 
     async def page(self, source: str, after: str | None, limit: int) -> Sequence[DocKey]:
@@ -172,6 +176,10 @@ class DeadLetters(Protocol):
 
     async def all(self) -> Sequence[DeadLetter]:
         """Every letter, oldest first."""
+        ...
+
+    async def count(self) -> int:
+        """How many there are."""
         ...
 
     async def drop(self, keys: Sequence[DocKey], leadership: Leadership) -> int:

@@ -105,6 +105,7 @@ async def test_one_letter_a_document(database: Database) -> None:
     again = DeadLetter(one, Timestamp(3, 1), "d1", "unreadable", "e", 2, NOON - timedelta(hours=1), NOON)
     await letters.put(again, leader)
     assert await letters.all() == [again, second]
+    assert await letters.count() == 2
     for refused in (letters.put(again, former), letters.drop([one], former)):
         with pytest.raises(FencedOff):
             await refused

@@ -23,6 +23,7 @@ from worker.mongo.knowledge import MongoKnowledge
 from worker.mongo.lease import MongoLease
 
 Backend = AsyncDatabase[dict[str, Any]]
+SOURCES = ("trickipedia", "events")
 OLLIE = DocKey.of("trickipedia", 1)
 KICKFLIP = DocKey.of("trickipedia", "kickflip")
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -226,17 +227,17 @@ async def test_a_renamed_neighbour_leaves_a_debt(store: MongoKnowledge, leader: 
     """Who names it owes a newer reading, is listed oldest first, and has paid once that reading is published."""
     await store.publish([publication(OLLIE, at(1), "one", face="Ollie", renamed=True)], leader)
     await store.publish([publication(KICKFLIP, at(1), "after Ollie", refs={OLLIE: "Ollie"})], leader)
-    assert await store.owing(10) == []
+    assert await store.owing(SOURCES, 10) == []
     assert (await store.states([OLLIE]))[OLLIE].seen_as == {"Ollie"}
     await store.publish([publication(OLLIE, at(5), "one", face="Pop", renamed=True)], leader)
-    assert await store.owing(10) == [KICKFLIP]
+    assert await store.owing(SOURCES, 10) == [KICKFLIP]
     state = (await store.states([KICKFLIP]))[KICKFLIP]
     assert state.ledger is not None
     assert (state.ledger.stale_since, state.ledger.seen) == (at(5), ("Ollie",))
     await store.publish([publication(KICKFLIP, at(4), "after Ollie", refs={OLLIE: "Ollie"})], leader)
-    assert await store.owing(10) == [KICKFLIP]
+    assert await store.owing(SOURCES, 10) == [KICKFLIP]
     await store.publish([publication(KICKFLIP, at(5), "after Pop", refs={OLLIE: "Pop"})], leader)
-    assert await store.owing(10) == []
+    assert await store.owing(SOURCES, 10) == []
 
 
 async def test_a_refresh_alone_leaves_debts_too(store: MongoKnowledge, leader: Leadership) -> None:
@@ -244,7 +245,7 @@ async def test_a_refresh_alone_leaves_debts_too(store: MongoKnowledge, leader: L
     await store.publish([publication(KICKFLIP, at(9), "alone", refs={OLLIE: None})], leader)
     refresh = Publication(Delta(OLLIE, at(5), refresh_neighbours=True), {})
     assert await store.publish([refresh], leader) == ["applied"]
-    assert await store.owing(10) == [KICKFLIP]
+    assert await store.owing(SOURCES, 10) == [KICKFLIP]
     assert (await store.states([OLLIE]))[OLLIE].ledger is None
 
 
@@ -252,34 +253,36 @@ async def test_a_face_that_is_not_so_owes_one_look(store: MongoKnowledge, leader
     """Whatever the order of publication, also within one batch; shown again, it owes nothing more."""
     await store.publish([publication(OLLIE, at(5), "one", face="Pop", renamed=True)], leader)
     await store.publish([publication(KICKFLIP, at(3), "after Ollie", refs={OLLIE: "Ollie"})], leader)
-    assert await store.owing(10) == [KICKFLIP]
+    assert await store.owing(SOURCES, 10) == [KICKFLIP]
     third, fourth = DocKey.of("trickipedia", 3), DocKey.of("trickipedia", 4)
     batch = [
         publication(third, at(6), "x", refs={fourth: "x"}),
         publication(fourth, at(7), "y", face="y", renamed=True),
     ]
     await store.publish(batch, leader)
-    assert set(await store.owing(10)) == {KICKFLIP, third}
-    assert len(await store.owing(1)) == 1
+    assert set(await store.owing(SOURCES, 10)) == {KICKFLIP, third}
+    assert len(await store.owing(SOURCES, 1)) == 1
+    assert await store.owing(["events"], 10) == []
     await store.publish([publication(KICKFLIP, at(8), "after Ollie", refs={OLLIE: "Ollie"})], leader)
-    assert await store.owing(10) == [third]
+    assert await store.owing(SOURCES, 10) == [third]
 
 
 async def test_a_rename_makes_no_debt_of_its_own(store: MongoKnowledge, leader: Leadership) -> None:
     """A document that names itself does not owe itself a reading."""
     await store.publish([publication(OLLIE, at(5), "one", face="a", refs={OLLIE: "a"}, renamed=True)], leader)
-    assert await store.owing(10) == []
+    assert await store.owing(SOURCES, 10) == []
 
 
 async def test_what_has_expired_is_found(store: MongoKnowledge, leader: Leadership) -> None:
     """Up to and with the moment; a document without an end never."""
     event = DocKey.of("events", 1)
     await store.publish([publication(event, at(1), "jam", expires_at=NOON), publication(OLLIE, at(1), "one")], leader)
-    assert await store.expired(NOON - timedelta(seconds=1), 10) == []
-    assert await store.expired(NOON, 10) == [event]
+    assert await store.expired(NOON - timedelta(seconds=1), SOURCES, 10) == []
+    assert await store.expired(NOON, SOURCES, 10) == [event]
+    assert await store.expired(NOON, ["spots"], 10) == []
     gone = publication(event, at(2), remove=[f"{event}/p0"], deleted=True)
     await store.publish([gone], leader)
-    assert await store.expired(NOON, 10) == []
+    assert await store.expired(NOON, SOURCES, 10) == []
 
 
 async def test_stored_vectors_are_found_by_text(

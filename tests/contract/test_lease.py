@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -55,6 +55,28 @@ async def test_one_leads_and_the_other_waits(database: Database, other: Database
     holder = await second.holder()
     assert holder is not None
     assert (holder["pid"], holder["epoch"]) == (os.getpid(), leadership.epoch)
+
+
+async def test_a_silent_holder_of_another_host_does_not_lead(
+    database: Database, other: Database, backend: Backend, clock: HandClock
+) -> None:
+    """Seen from a command that looks once: the database's clock stamps each beat, and says how old the last one is."""
+    first, second = MongoLease(database, clock), MongoLease(other, clock)
+    leadership = await first.acquire()
+    assert leadership is not None
+    await first.renew(leadership)
+    far = {"holder.host": "elsewhere", "holder.space": "elsewhere/1"}
+    await backend["freshness_leases"].update_one({"_id": "worker"}, {"$set": far})
+    holder = await second.holder()
+    assert holder is not None
+    assert holder["host"] == "elsewhere"
+    row = await backend["freshness_leases"].find_one({"_id": "worker"})
+    assert row is not None
+    silent = {"beatAt": row["beatAt"] - timedelta(seconds=TTL)}
+    await backend["freshness_leases"].update_one({"_id": "worker"}, {"$set": silent})
+    assert await second.holder() is None
+    await first.renew(leadership)
+    assert await second.holder() == holder
 
 
 async def test_a_silent_leader_is_replaced_and_fenced_off(

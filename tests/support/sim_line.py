@@ -58,7 +58,7 @@ async def working(line: Line, pumps: int = 2) -> AsyncGenerator[Line]:
 async def pay(line: Line) -> None:
     """Pay debts until there are none; a few rounds must do."""
     for _ in range(5):
-        if not (owing := list(await line.stage.papers.store.owing(10))):
+        if not (owing := list(await line.stage.papers.store.owing(["tricks"], 10))):
             return
         await line.look(*owing, origin="refresh")
     message = "debts for ever"

@@ -12,6 +12,7 @@ from brain.knowledge.pin import Pin
 from tests.support.sim_database import Database
 from tests.support.sim_source import readable
 from tests.support.sim_weather import Weather
+from tests.support.virtual import VirtualClock
 from worker.errors import Unreachable
 from worker.generations import Act, Generations, changed
 from worker.model import (
@@ -47,6 +48,10 @@ class SimStream(_Port):
     async def now(self) -> Timestamp:
         """The time of the last thing that happened."""
         return await self._weather.read(self._db.now)
+
+    async def clock(self) -> datetime | None:
+        """The true time."""
+        return await self._weather.read(VirtualClock().now)
 
     async def oldest(self) -> Timestamp | None:
         """Not known."""
@@ -145,20 +150,22 @@ class SimStore(_Port):
 
         return await self._weather.write(effect)
 
-    async def owing(self, limit: int) -> Sequence[DocKey]:
+    async def owing(self, sources: Sequence[str], limit: int) -> Sequence[DocKey]:
         """In no order."""
 
         def answer() -> Sequence[DocKey]:
-            return [row.key for row in self._db.ledger.values() if row.stale_since is not None][:limit]
+            rows = (row for row in self._db.ledger.values() if row.key.source in sources)
+            return [row.key for row in rows if row.stale_since is not None][:limit]
 
         return await self._weather.read(answer)
 
-    async def expired(self, now: datetime, limit: int) -> Sequence[DocKey]:
+    async def expired(self, now: datetime, sources: Sequence[str], limit: int) -> Sequence[DocKey]:
         """Those with chunks."""
 
         def answer() -> Sequence[DocKey]:
             rows = (row for row in self._db.ledger.values() if row.expires_at is not None and row.expires_at <= now)
-            return [row.key for row in rows if self._db.chunks.get(row.key)][:limit]
+            keys = (row.key for row in rows if row.key.source in sources)
+            return [key for key in keys if self._db.chunks.get(key)][:limit]
 
         return await self._weather.read(answer)
 
@@ -244,6 +251,10 @@ class SimDeadLetters(_Port):
     async def all(self) -> Sequence[DeadLetter]:
         """Every letter."""
         return await self._weather.read(lambda: list(self._db.letters.values()))
+
+    async def count(self) -> int:
+        """How many."""
+        return await self._weather.read(lambda: len(self._db.letters))
 
     async def drop(self, keys: Sequence[DocKey], leadership: Leadership) -> int:
         """Fenced."""

@@ -96,14 +96,14 @@ class Stage:
         key = trick(int(str(content["_id"])))
         self.db.documents["tricks"][key] = content
         if told:
-            self.db.record(DocumentChanged(key, self.clock.now()))
+            self.db.record(DocumentChanged(key, VirtualClock().now()))
         return key
 
     def delete(self, number: int, *, told: bool = True) -> None:
         """Delete a document; the stream tells of it, or not."""
         del self.db.documents["tricks"][trick(number)]
         if told:
-            self.db.record(DocumentChanged(trick(number), self.clock.now()))
+            self.db.record(DocumentChanged(trick(number), VirtualClock().now()))
 
     def texts(self, number: int) -> list[str]:
         """What is stored of a document."""

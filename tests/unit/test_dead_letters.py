@@ -31,6 +31,10 @@ class Letters:
         """All."""
         return self.kept
 
+    async def count(self) -> int:
+        """How many."""
+        return len(self.kept)
+
     async def drop(self, keys: Sequence[DocKey], leadership: Leadership) -> int:
         """None."""
         return 0

@@ -16,10 +16,10 @@ def test_a_rename_leaves_a_debt_and_the_debt_is_paid_by_a_look() -> None:
             await pay(line)
             stage.put(document(2, "Kickflip", links=(1,)))
             await line.look(b)
-            assert list(await stage.papers.store.owing(10)) == [a]
+            assert list(await stage.papers.store.owing(["tricks"], 10)) == [a]
             await pay(line)
             assert stage.texts(1) == ["Ollie leads to Kickflip"]
-            assert list(await stage.papers.store.owing(10)) == []
+            assert list(await stage.papers.store.owing(["tricks"], 10)) == []
 
     virtual.run(main)
 
@@ -92,6 +92,6 @@ def test_a_debt_survives_an_answer_that_was_lost() -> None:
             weather.loses_an_answer = True
             assert await line.look(a) == {"applied": 1}
             assert not weather.loses_an_answer
-            assert list(await stage.papers.store.owing(10)) == [a]
+            assert list(await stage.papers.store.owing(["tricks"], 10)) == [a]
 
     virtual.run(main)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import Final
 
 import pytest
@@ -35,6 +36,10 @@ class Stream:
         """A fixed time; noted."""
         self._log.append("now")
         return Timestamp(77, 0)
+
+    async def clock(self) -> datetime | None:
+        """Not told."""
+        return None
 
     async def oldest(self) -> Timestamp | None:
         """Not known."""

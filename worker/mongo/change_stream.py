@@ -7,7 +7,7 @@ watched collection, and projected to which document and when, because the text i
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Collection, Mapping
 from contextlib import AsyncExitStack
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from bson import Timestamp
@@ -59,6 +59,11 @@ class MongoChangeStream:
             message = "the database gives no operation time: change streams need a replica set"
             raise Unreachable(message)
         return at
+
+    async def clock(self) -> datetime | None:
+        """The wall time of the primary's host."""
+        told = (await self._database.command({"hello": 1}, admin=True)).get("localTime")
+        return told.replace(tzinfo=UTC) if isinstance(told, datetime) else None
 
     async def oldest(self) -> Timestamp | None:
         """The time of the oldest entry of the history, or None where `local` may not be read (Atlas' shared tiers)."""

@@ -35,6 +35,10 @@ class MongoDeadLetters:
         """Every letter, oldest first."""
         return [dead_letter(row) for row in await self._database.find(DEAD_LETTERS, {}, sort=[("firstAt", 1)])]
 
+    async def count(self) -> int:
+        """How many there are."""
+        return await self._database.count(DEAD_LETTERS, {})
+
     async def drop(self, keys: Sequence[DocKey], leadership: Leadership) -> int:
         """Forget these letters; how many there were."""
         names = {"_id": {"$in": [str(key) for key in keys]}}

@@ -116,13 +116,15 @@ class MongoKnowledge:
         transaction = PublishTransaction(self._database, self._pin, publications, leadership, now)
         return await self._database.transaction(transaction.run)
 
-    async def owing(self, limit: int) -> Sequence[DocKey]:
+    async def owing(self, sources: Sequence[str], limit: int) -> Sequence[DocKey]:
         """Documents with a debt, oldest first."""
-        return await self._keys({"staleSince": {"$exists": True}}, [("staleSince", 1)], limit)
+        query = {"staleSince": {"$exists": True}, "source": {"$in": list(sources)}}
+        return await self._keys(query, [("staleSince", 1)], limit)
 
-    async def expired(self, now: datetime, limit: int) -> Sequence[DocKey]:
+    async def expired(self, now: datetime, sources: Sequence[str], limit: int) -> Sequence[DocKey]:
         """Documents whose time has passed."""
-        return await self._keys({"expiresAt": {"$lte": now}}, [("expiresAt", 1)], limit)
+        query = {"expiresAt": {"$lte": now}, "source": {"$in": list(sources)}}
+        return await self._keys(query, [("expiresAt", 1)], limit)
 
     async def page(self, source: str, after: str | None, limit: int) -> Sequence[DocKey]:
         """Documents of a source with a living ledger row; chunks that no row explains are found by `audit` alone."""

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from worker.clock import Clock
@@ -23,6 +24,8 @@ _logger = logging.getLogger(__name__)
 
 TTL: Final = 10.0
 """Seconds without a beat after which a holder is believed dead; it renews every three."""
+
+_STAMP: Final[Mapping[str, Any]] = {"$currentDate": {"beatAt": True}}
 
 
 class MongoLease:
@@ -47,7 +50,7 @@ class MongoLease:
     async def renew(self, leadership: Leadership) -> None:
         """Beat."""
         mine = {"_id": LEASE_ID, "epoch": leadership.epoch, "holder": {"$ne": None}}
-        if not await self._database.update(LEASES, mine, {"$inc": {"beat": 1}}):
+        if not await self._database.update(LEASES, mine, {"$inc": {"beat": 1}, **_STAMP}):
             message = "another process holds the lease now"
             raise FencedOff(message)
 
@@ -57,9 +60,13 @@ class MongoLease:
         await self._database.update(LEASES, mine, {"$set": {"holder": None}, "$inc": {"beat": 1}})
 
     async def holder(self) -> Mapping[str, object] | None:
-        """Who leads: host, pid and epoch; None when nobody does, or when its process on this host is gone."""
+        """Who leads: host, pid and epoch; None when nobody does.
+
+        Nobody leads either when the holder's process on this host is gone, or when it has been silent for the lease's
+        time: by the database's clock alone, which stamps each beat.
+        """
         row = await self._database.find_one(LEASES, {"_id": LEASE_ID})
-        if row is None or row.get("holder") is None or await _gone(row["holder"]):
+        if row is None or row.get("holder") is None or await _gone(row["holder"]) or await self._is_old(row):
             return None
         return {"host": row["holder"]["host"], "pid": row["holder"]["pid"], "epoch": row["epoch"]}
 
@@ -72,7 +79,7 @@ class MongoLease:
         return Leadership(1)
 
     async def _take(self, unchanged: Mapping[str, Any], epoch: int) -> Leadership | None:
-        taken = {"$set": {"epoch": epoch, "beat": 0, "holder": await self._me()}}
+        taken = {"$set": {"epoch": epoch, "beat": 0, "holder": await self._me()}, **_STAMP}
         try:
             matched = await self._database.update(LEASES, unchanged, taken)
         except Conflict:
@@ -94,6 +101,13 @@ class MongoLease:
         except KnowledgeError as error:
             words = f"{error}: a transaction that it has left open ends by itself within about a minute"
             log(_logger, logging.WARNING, "session_not_killed", words)
+
+    async def _is_old(self, row: Mapping[str, Any]) -> bool:
+        stamped = row.get("beatAt")
+        now = (await self._database.command({"hello": 1}, admin=True)).get("localTime")
+        if not (isinstance(stamped, datetime) and isinstance(now, datetime)):
+            return False
+        return (now.replace(tzinfo=UTC) - stamped).total_seconds() >= TTL
 
     async def _me(self) -> dict[str, object]:
         session, space, pid = await self._database.writer(), await asyncio.to_thread(process_space), os.getpid()

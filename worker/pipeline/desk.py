@@ -28,7 +28,10 @@ class Desk:
         await self.look(change, lambda: self.watermark.close(ticket))
 
     def _committed(self, change: Change) -> float:
-        """When the change was committed, on this process's monotonic clock: a backlog is as old as its oldest event."""
+        """When the change was committed, on this process's monotonic clock: a backlog is as old as its oldest event.
+
+        The clock's wall time is the database's, as the event's is; what lies in its future was committed now.
+        """
         clock = self._around.clock
         ago = 0.0 if change.wall is None else (clock.now() - change.wall).total_seconds()
         return clock.monotonic() - max(0.0, ago)

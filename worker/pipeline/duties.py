@@ -84,7 +84,7 @@ class Duties:
 
     async def pay_debts_now(self) -> None:
         """Pay every debt there is."""
-        await self._attend_all(self._papers.store.owing, "refresh", set())
+        await self._attend_all(partial(self._papers.store.owing, self._book.sources), "refresh", set())
 
     async def end_what_expires(self) -> None:
         """Look again at documents whose time is over (an event that ended): nothing else would.
@@ -93,7 +93,7 @@ class Duties:
         """
         attended: set[DocKey] = set()
         while True:
-            find = partial(self._papers.store.expired, self._around.clock.now())
+            find = partial(self._papers.store.expired, self._around.clock.now(), self._book.sources)
             found = await self._attend_all(find, "expiry", attended)
             attended.intersection_update(found)
             await self._around.clock.sleep(EXPIRY_EVERY)
@@ -103,13 +103,13 @@ class Duties:
     ) -> Sequence[DocKey]:
         """Look at what is found until nothing new is, and return what was found last.
 
-        Those that stay as they are (a dead letter, a source that is no longer watched) are not asked again, and what
-        stands behind a page full of them is found too.
+        Those that stay as they are (a dead letter) are not looked at again, and what stands behind a page full of them
+        is found too.
         """
         limit = PAGE
         while True:
             found = await self._around.persist("database", partial(find, limit))
-            fresh = [key for key in self._book.watched(found) if key not in attended]
+            fresh = [key for key in found if key not in attended]
             if not fresh and len(found) < limit:
                 return found
             await self._desk.attend(fresh, origin)

@@ -25,7 +25,7 @@ class _Gap:
     since: Timestamp
     until: Timestamp
     sources: tuple[str, ...]
-    noticed: datetime
+    noticed: float
     left: set[str] = field(default_factory=set[str])
     outcomes: Counter[Outcome] = field(default_factory=Counter[Outcome])
 
@@ -40,7 +40,7 @@ class GapReport:
     def began(self, since: Timestamp, until: Timestamp, sources: Sequence[str]) -> None:
         """The history between these times is lost; the sources will be scanned. A second one widens the first."""
         former = self._gap
-        gap = _Gap(since, until, tuple(sources), self._clock.now(), set(sources))
+        gap = _Gap(since, until, tuple(sources), self._clock.monotonic(), set(sources))
         if former is not None:
             gap.since, gap.outcomes = min(former.since, since), former.outcomes
         self._gap = gap
@@ -50,10 +50,10 @@ class GapReport:
         if self._gap is not None:
             self._gap.outcomes[outcome] += 1
 
-    def scanned(self, scan: Scan) -> None:
-        """A scan is done; the report is told with the last one that began after the gap was noticed."""
+    def scanned(self, scan: Scan, since: float) -> None:
+        """A scan is done that began at that monotonic time; the last one that began after the gap tells the report."""
         gap = self._gap
-        if gap is None or scan.started_at is None or scan.started_at < gap.noticed:
+        if gap is None or since < gap.noticed:
             return
         gap.left.discard(scan.source)
         if not gap.left:

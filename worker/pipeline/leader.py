@@ -7,7 +7,7 @@ to the pumps of the runner; each outcome moves the watermark, and the watermark 
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -30,6 +30,7 @@ from worker.pipeline.scan import Scanner
 from worker.pipeline.scan_book import AND, ScanBook
 from worker.pipeline.scan_loop import ScanLoop
 from worker.pipeline.shape import Offload, Shaper, chunk_limit
+from worker.pipeline.timekeeper import Timekeeper
 from worker.pipeline.together import Together, end, first_of, unless, within
 from worker.ports import ChangeStream, Documents, TextEmbedder
 from worker.sources.source import Source
@@ -117,7 +118,8 @@ class Leader:
         self._world = world
         self._terms = terms
         self._leadership = leadership
-        self._around = around
+        self._time = Timekeeper(world.stream, around)
+        self._around = around = replace(around, clock=self._time.clock)
         self._told = watch
         self._coalescer = Coalescer(around.clock, terms.window, CAPACITY)
         self._gap = GapReport(around.clock)
@@ -218,6 +220,7 @@ class Leader:
         self._around.health.resume("drain")  # of the leader before, where generations have changed
         await self._take_over_generations()
         stored = await persist("database", checkpoints.load)
+        await self._time.ask()
         if stored is None:
             stored = Checkpoint(Position(await persist("stream", self._world.stream.now)), self._around.clock.now())
             await persist("database", self._book.start_over)
@@ -278,7 +281,8 @@ class Leader:
             low = desk.watermark.low
             left = math.nan if oldest is None or low is None else float(low.at.time - oldest.time)
             self._around.meter.headroom(left)
-            self._around.meter.buried(len(await self._around.persist("database", letters.all)))
+            self._around.meter.buried(await self._around.persist("database", letters.count))
+            await self._time.ask()
             await self._around.clock.sleep(WATCH_EVERY)
 
     async def _drain(self) -> None:

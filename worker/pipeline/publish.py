@@ -80,7 +80,7 @@ class Publisher:
         return stored if isinstance(stored, Poison) else stored[0]
 
     async def _attempt(self, brought: _Brought, *, last: bool = True) -> Sequence[Outcome] | Poison:
-        """The outcomes, or what one of the documents makes impossible; before the `last` try a duplicate key may pass."""
+        """The outcomes, or what one document makes impossible; before the `last` try a duplicate key may pass."""
         try:
             return await self._store_in_turn(brought)
         except DuplicateKey as error:

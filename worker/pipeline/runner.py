@@ -149,7 +149,7 @@ class Runner:
             for received in work.received[:-1]:
                 self._around.meter.settled(received.change.key.source, "superseded", None)
             committed = next((r.change.wall for r in work.received if r.change.wall is not None), None)
-            lag = None if committed is None else max(0.0, (now - committed).total_seconds())
+            lag = None if committed is None else (now - committed).total_seconds()
             self._around.meter.settled(work.key.source, outcomes[work.key], lag)
             if any(received.change.origin == "scan" for received in work.received):
                 self._scanned(outcomes[work.key])

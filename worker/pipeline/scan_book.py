@@ -41,11 +41,14 @@ class ScanPostponed(KnowledgeError):
 
 @dataclass(slots=True)
 class Job:
-    """A scan to do, with where it is; `begun` by this process, `swept` of what was gone, `void` once wanted anew."""
+    """A scan to do, with where it is; `swept` of what was gone, `void` once wanted anew.
+
+    `begun` is the monotonic time at which this process began it.
+    """
 
     scan: Scan
     void: bool = False
-    begun: bool = False
+    begun: float | None = None
     swept: bool = False
 
     @property
@@ -65,6 +68,11 @@ class ScanBook:
         self._finished: dict[str, datetime] = {}
         self._turn = asyncio.Lock()
         self._changed = asyncio.Condition()
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """The sources of this leadership."""
+        return list(self._shapes)
 
     def watches(self, source: str) -> bool:
         """Whether this leadership is about that source: what is stored may be of others, watched in former days."""

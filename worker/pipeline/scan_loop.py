@@ -22,6 +22,7 @@ SAY_EVERY: Final = 5.0
 """Seconds between two log lines about the progress of scans."""
 
 Watch = Callable[[Scan], None]
+Ended = Callable[[Scan, float], None]
 
 
 class ScanLoop:
@@ -44,11 +45,14 @@ class ScanLoop:
             await self._scanner.sweep(job.scan, "removal")
             job.swept = True
 
-    async def scan_for_ever(self, sources: Collection[str], moved: Watch, ended: Watch) -> None:
-        """Do the scans of these sources, one at a time; `ended` is told of each that was done to its end."""
+    async def scan_for_ever(self, sources: Collection[str], moved: Watch, ended: Ended) -> None:
+        """Do the scans of these sources, one at a time; `ended` is told of each, and when this process began it."""
         while True:
             job = await self._book.next(sources)
-            self._said_at = self._around.clock.monotonic()
+            self._said_at = now = self._around.clock.monotonic()
+            if job.begun is None:
+                job.begun = now
+                self._around.meter.resynced(job.scan.reason)
             try:
                 scan = await self._scan(job, sources, moved)
             except (ScanVoid, ScanPostponed):
@@ -57,13 +61,9 @@ class ScanLoop:
             self._around.health.scans_pending(self._book.urgent)
             words = f"{scan.source}: {scan.seen} documents looked at ({scan.reason})"
             log(_logger, logging.INFO, "scan_done", words, source=scan.source, reason=scan.reason, seen=scan.seen)
-            ended(scan)
+            ended(scan, job.begun)
 
     async def _scan(self, job: Job, sources: Collection[str], moved: Watch) -> Scan:
-        if not job.begun:
-            job.begun = True
-            self._around.meter.resynced(job.scan.reason)
-
         async def keep(scan: Scan) -> None:
             await self._around.persist("database", lambda: self._book.keep(job, scan))
             moved(scan)

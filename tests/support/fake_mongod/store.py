@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 import bson
@@ -160,6 +161,8 @@ def _apply(row: Row, operation: str, name: str, value: Any) -> None:  # noqa: AN
         row[name] = row.get(name, 0) + value
     elif operation == "$max":
         row[name] = max(row[name], value) if name in row else value
+    elif operation == "$currentDate":
+        row[name] = datetime.now(UTC)
     elif operation == "$push":
         row[name] = [*row.get(name, ()), *value["$each"]][value["$slice"] :]
     else:
