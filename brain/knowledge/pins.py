@@ -1,4 +1,4 @@
-"""The active pin's row in `knowledge_pins`: read it, create it, replace it, each in one atomic operation."""
+"""The active pin's row in `knowledge_pins`: read it, create it, each in one atomic operation. The worker changes it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -47,12 +47,3 @@ async def ensure_pin(database: AsyncDatabase[Row], model: Model) -> Pin:
     except PyMongoError as exc:
         raise as_knowledge_error(exc, "creating the active pin") from exc
     return pin
-
-
-async def replace_pin(database: AsyncDatabase[Row], expected: Pin, pin: Pin) -> bool:
-    """Make this pin the active one if `expected` still is; whether it was. Other fields of the row stay."""
-    try:
-        result = await database[PINS].update_one({"_id": ACTIVE, **expected.as_row()}, {"$set": pin.as_row()})
-    except PyMongoError as exc:
-        raise as_knowledge_error(exc, "switching the active pin") from exc
-    return result.matched_count == 1

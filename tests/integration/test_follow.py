@@ -19,8 +19,8 @@ from pymongo.asynchronous.database import AsyncDatabase
 from brain.knowledge.chunk import Vector
 from brain.knowledge.connect import Row, Target, open_client
 from brain.knowledge.errors import Unavailable
-from brain.knowledge.pin import Pin
-from brain.knowledge.pins import ensure_pin, replace_pin
+from brain.knowledge.pin import ACTIVE, PINS, Pin
+from brain.knowledge.pins import ensure_pin
 from brain.knowledge.search import Filter
 from brain.knowledge.search.exact import ExactSearch
 from brain.knowledge.search.follow import Followed
@@ -256,7 +256,7 @@ async def test_a_switched_pin_ends_the_former_reader(database: AsyncDatabase[Row
     await ensure_pin(database, embedder.model)
     search = KnowledgeSearch(database, embedder, follow=True)
     assert [hit.id for hit in (await search.search("east")).hits] == ["t/o:1/old"]
-    assert await replace_pin(database, PIN, other)
+    await database[PINS].update_one({"_id": ACTIVE}, {"$set": other.as_row()})
     assert [hit.id for hit in (await search.search("east")).hits] == ["t/o:1/new"]
     names = {task.get_name() for task in asyncio.all_tasks()}
     assert f"following {other.collection}" in names
