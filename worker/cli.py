@@ -5,49 +5,24 @@ Exit codes: 0 done, 1 ran to the end and found differences or failures, 64 usage
 """
 
 import asyncio
-import functools
 import json
 import sys
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec
+from typing import Final
 
 import click
 
+from worker.cli_options import everywhere
+from worker.cli_pin import pin
 from worker.commands.where import Where
 from worker.config import SOURCES
 from worker.errors import EXIT_USAGE, KnowledgeError, exit_code
 from worker.lifecycle import code_of, leaves_of
 
 PROGRAM: Final = "trickbook-worker"
-DATA: Final = Path("data")
 MOST_SAMPLED: Final = 10_000  # vectors in memory: 60 MB at 1,536 dimensions
 INTERRUPTED: Final = 130  # 128 + SIGINT, what a shell expects of a command that Ctrl-C ended
-
-Options = ParamSpec("Options")
-
-
-def _everywhere(command: Callable[Concatenate[Where, Options], int]) -> Callable[..., int]:
-    """Add the options that every command takes; the command gets them as one value."""
-
-    @functools.wraps(command)
-    def placed(
-        embedded: bool,  # noqa: FBT001 - click passes options by name
-        data: Path | None,
-        as_json: bool,  # noqa: FBT001 - likewise
-        *args: Options.args,
-        **options: Options.kwargs,
-    ) -> int:
-        where = Where(embedded=embedded or data is not None, data=data or DATA, as_json=as_json)
-        return command(where, *args, **options)
-
-    folder = click.Path(path_type=Path, file_okay=False)
-    add_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout, nothing else.")
-    add_data = click.option("--data", type=folder, help=f"Folder of the embedded database (default: {DATA}).")
-    add_embedded = click.option("--embedded", is_flag=True, help="Use the embedded database, not ATLAS_URI.")
-    return add_embedded(add_data(add_json(placed)))
-
 
 _SOURCE = click.option("--source", "sources", multiple=True, type=click.Choice(SOURCES), help="Only this; repeatable.")
 _SAMPLE = click.option(
@@ -63,7 +38,7 @@ def cli() -> None:
 
 
 @cli.command()
-@_everywhere
+@everywhere
 @_SAMPLE
 def run(where: Where, sample: Path | None) -> int:
     """Follow the database and keep the chunks fresh, until stopped."""
@@ -73,7 +48,7 @@ def run(where: Where, sample: Path | None) -> int:
 
 
 @cli.command()
-@_everywhere
+@everywhere
 @_SAMPLE
 def demo(where: Where, sample: Path | None) -> int:
     """Show the whole way of a change, as a story that ends by itself."""
@@ -83,7 +58,7 @@ def demo(where: Where, sample: Path | None) -> int:
 
 
 @cli.command("check-config")
-@_everywhere
+@everywhere
 def check_config(where: Where) -> int:
     """Check every setting, the database and the port, and say all that is wrong."""
     from worker.commands.check_config import check_config as command
@@ -92,7 +67,7 @@ def check_config(where: Where) -> int:
 
 
 @cli.command()
-@_everywhere
+@everywhere
 @_SOURCE
 def backfill(where: Where, sources: tuple[str, ...]) -> int:
     """Look at every document once; only what differs is embedded."""
@@ -102,7 +77,7 @@ def backfill(where: Where, sources: tuple[str, ...]) -> int:
 
 
 @cli.command()
-@_everywhere
+@everywhere
 @_SOURCE
 def plan(where: Where, sources: tuple[str, ...]) -> int:
     """Say what backfill would do now: documents, chunks, tokens, money, time. Writes nothing."""
@@ -112,7 +87,7 @@ def plan(where: Where, sources: tuple[str, ...]) -> int:
 
 
 @cli.command()
-@_everywhere
+@everywhere
 @_SOURCE
 @click.option("--repair", is_flag=True, help="Mend what differs, through the worker's own pipeline.")
 @click.option(
@@ -130,7 +105,7 @@ def verify(where: Where, sources: tuple[str, ...], *, repair: bool, sample: int 
 
 
 @cli.command()
-@_everywhere
+@everywhere
 def status(where: Where) -> int:
     """Say who leads, how far the stream is stored, which scans are done, and how much there is."""
     from worker.commands.status import status as command
@@ -144,7 +119,7 @@ def index() -> None:
 
 
 @index.command("ensure")
-@_everywhere
+@everywhere
 @click.option("--update", is_flag=True, help="Define one anew that is defined otherwise.")
 def ensure_index(where: Where, *, update: bool) -> int:
     """Create it where it is missing, and wait until it can be searched (two minutes at most)."""
@@ -154,7 +129,7 @@ def ensure_index(where: Where, *, update: bool) -> int:
 
 
 @index.command("status")
-@_everywhere
+@everywhere
 def index_status(where: Where) -> int:
     """Say how it stands, and which chunks it leaves out."""
     from worker.commands.index import index_status as command
@@ -170,7 +145,7 @@ def index_status(where: Where) -> int:
 @click.option("--prune", is_flag=True, help="Remove pages of this site that are gone from PATH.")
 @click.option("--prune-anyway", is_flag=True, help="Prune even when a large share of the site would go.")
 @click.option("--dry-run", is_flag=True, help="Change nothing, say what would change.")
-@_everywhere
+@everywhere
 def docs_sync(  # noqa: PLR0913 - one parameter an option
     where: Where,
     path: Path,
@@ -193,70 +168,13 @@ def docs_sync(  # noqa: PLR0913 - one parameter an option
     return asyncio.run(command(where, order))
 
 
-@cli.group("pin")
-def pin() -> None:
-    """The embedding model whose chunks are searched, and another one built beside it."""
-
-
-@pin.command("status")
-@_everywhere
-def pin_status(where: Where) -> int:
-    """Show every generation of chunks, how far a build is, and whether a switch is allowed."""
-    from worker.commands.pin import status as command
-
-    return asyncio.run(command(where))
-
-
-@pin.command("build")
-@click.option("--model", help="The exact name of the model (vendor/model); none: go on with what is being built.")
-@click.option("--dimensions", type=click.IntRange(min=1), help="Its width, where it is not known here.")
-@click.option("--provider", type=click.Choice(["openrouter", "local"]), help="By default what the model needs.")
-@_everywhere
-def pin_build(where: Where, *, model: str | None, dimensions: int | None, provider: str | None) -> int:
-    """Build the chunks of another model beside those that are searched; both are kept fresh from then on."""
-    from worker.commands.pin_build import Order
-    from worker.commands.pin_build import build as command
-
-    return asyncio.run(command(where, Order(model, dimensions, provider)))
-
-
-@pin.command("switch")
-@click.option("--accept-dead-letters", is_flag=True, help="Also if dead-lettered documents are not found any more.")
-@_everywhere
-def pin_switch(where: Where, *, accept_dead_letters: bool) -> int:
-    """Search the other model's chunks from now on, if they are complete and right."""
-    from worker.commands.pin import switch as command
-
-    return asyncio.run(command(where, accept_dead_letters=accept_dead_letters))
-
-
-@pin.command("rollback")
-@_everywhere
-def pin_rollback(where: Where) -> int:
-    """Search the previous model's chunks again, at once."""
-    from worker.commands.pin import rollback as command
-
-    return asyncio.run(command(where))
-
-
-@pin.command("drop")
-@click.argument("name", required=False)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@_everywhere
-def pin_drop(where: Where, name: str | None, *, yes: bool) -> int:
-    """Remove the chunks that are not searched, for good (NAME: their collection or model)."""
-    from worker.commands.pin import drop as command
-
-    return asyncio.run(command(where, name, yes=yes))
-
-
 @cli.group("dead-letters")
 def dead_letters() -> None:
     """Documents that could not be processed."""
 
 
 @dead_letters.command("list")
-@_everywhere
+@everywhere
 def list_letters(where: Where) -> int:
     """Show them, oldest first."""
     from worker.commands.dead_letters import list_letters as command
@@ -266,7 +184,7 @@ def list_letters(where: Where) -> int:
 
 @dead_letters.command("retry")
 @click.argument("keys", nargs=-1)
-@_everywhere
+@everywhere
 def retry_letters(where: Where, keys: tuple[str, ...]) -> int:
     """Look at them again (all, or these KEYS as `list` shows them)."""
     from worker.commands.dead_letters import retry_letters as command
@@ -276,12 +194,15 @@ def retry_letters(where: Where, keys: tuple[str, ...]) -> int:
 
 @dead_letters.command("drop")
 @click.argument("keys", nargs=-1, required=True)
-@_everywhere
+@everywhere
 def drop_letters(where: Where, keys: tuple[str, ...]) -> int:
     """Forget these KEYS; the documents stay as they are stored until they change."""
     from worker.commands.dead_letters import drop_letters as command
 
     return asyncio.run(command(where, keys))
+
+
+cli.add_command(pin)
 
 
 def main() -> None:

@@ -335,7 +335,8 @@ def test_a_mistake_is_told_before_anything_is_done(
 
 def test_nothing_to_switch_roll_back_or_drop(env: dict[str, str]) -> None:
     """Each says so with exit code 1; an empty database has a generation all the same."""
-    assert pin(env, "status").code == 78, "nothing is pinned yet"
+    assert pin(env, "status").value["generations"] == [], "nothing is pinned yet"
+    assert pin(env, "build", *SAME_WIDTH).code == 78
     assert command("backfill", "--json", env=env).code == 0
     for act in (("switch",), ("rollback",), ("drop", "--yes")):
         refused = pin(env, *act)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from worker.cli import DATA
+from worker.cli_options import DATA
 from worker.commands.run import run
 from worker.commands.where import Where
 from worker.mongo.driver import Database, Query, Session, Write

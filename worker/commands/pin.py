@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import click
-from rich.console import Group
-from rich.text import Text
 
 from brain.knowledge.embedding.choose import is_local
 from brain.knowledge.pin import Pin
@@ -17,7 +15,7 @@ from worker.audit.verify import Suspects, settle
 from worker.commands.pin_desk import PinDesk, Standing, pin_desk, reasons_against
 from worker.commands.progress import Spinner
 from worker.commands.verify import LOCAL_SAMPLE, PATIENCE
-from worker.commands.where import Where, table
+from worker.commands.where import Where
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK
 from worker.generations import Generations
 
@@ -30,7 +28,11 @@ POLL: Final = 0.2  # seconds
 async def status(where: Where) -> int:
     """Show every generation, how far a build is, and whether a switch is allowed."""
     async with pin_desk(where) as desk:
-        generations = await desk.pins.load()
+        generations = await desk.pins.found()
+        if generations is None:
+            why = ["nothing is pinned yet: the first start of the worker pins a model"]
+            where.answer({"generations": [], "leaving": [], "switch": {"allowed": False, "why": why}}, why[0])
+            return EXIT_OK
         standings = [await desk.standing(pin) for pin in generations.live]
         why = _why_not(generations, standings, await desk.lacking(generations))
     report = _report(generations, standings, why)
@@ -184,24 +186,14 @@ def _row(standing: Standing) -> dict[str, object]:
     }
 
 
-def _shown(generations: Generations, standings: Sequence[Standing], why: Sequence[str]) -> Group:
-    rows = [
-        [
-            _role(generations, one),
-            one.pin.model,
-            one.pin.dimensions,
-            one.pin.collection,
-            one.chunks,
-            _far(one),
-            one.index.words,
-        ]
-        for one in standings
-    ]
-    verdict = "switch: allowed, when it verifies clean (`pin switch`)" if not why else "switch: not allowed"
-    lines = [verdict, *(f"  {reason}" for reason in why)]
-    lines += [f"{name} is removed as soon as the worker has drained" for name in generations.leaving]
-    columns = ["role", "model", "width", "collection", "chunks", "built", "index"]
-    return Group(table("generations", columns, rows), *(Text(line) for line in lines))
+def _shown(generations: Generations, standings: Sequence[Standing], why: Sequence[str]) -> str:
+    lines: list[str] = []
+    for one in standings:
+        lines.append(f"{_role(generations, one):<10}{one.pin.model} ({one.pin.dimensions}) in {one.pin.collection}")
+        lines.append(f"{'':<10}{one.chunks:,} chunks, built: {_far(one)}, index: {one.index.words}")
+    lines += [f"{'leaving':<10}{name}, removed as soon as the worker has drained" for name in generations.leaving]
+    verdict = "allowed, when it verifies clean (`pin switch`)" if not why else "not allowed"
+    return "\n".join([*lines, f"{'switch':<10}{verdict}", *(f"{'':<10}{reason}" for reason in why)])
 
 
 def _far(standing: Standing) -> str:

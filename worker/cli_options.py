@@ -1,0 +1,35 @@
+"""The options that every command takes."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec
+
+import click
+
+from worker.commands.where import Where
+
+DATA: Final = Path("data")
+
+Options = ParamSpec("Options")
+
+
+def everywhere(command: Callable[Concatenate[Where, Options], int]) -> Callable[..., int]:
+    """Add the options that every command takes; the command gets them as one value."""
+
+    @functools.wraps(command)
+    def placed(
+        embedded: bool,  # noqa: FBT001 - click passes options by name
+        data: Path | None,
+        as_json: bool,  # noqa: FBT001 - likewise
+        *args: Options.args,
+        **options: Options.kwargs,
+    ) -> int:
+        where = Where(embedded=embedded or data is not None, data=data or DATA, as_json=as_json)
+        return command(where, *args, **options)
+
+    folder = click.Path(path_type=Path, file_okay=False)
+    add_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout, nothing else.")
+    add_data = click.option("--data", type=folder, help=f"Folder of the embedded database (default: {DATA}).")
+    add_embedded = click.option("--embedded", is_flag=True, help="Use the embedded database, not ATLAS_URI.")
+    return add_embedded(add_data(add_json(placed)))
