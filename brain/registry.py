@@ -53,6 +53,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 class Outcome:
     """How a call ended: JSON text for the model (`{"ok": true, "data": …}` or `{"ok": false, "error": …}`); cards.
 
+    Beside the data stand a `label`, that it is data, and `truncated` when some of it was left out.
     `links` are addresses outside of the site that the reply may show (`guard.Links.asked`).
     """
 

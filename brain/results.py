@@ -19,7 +19,7 @@ from uuid import UUID
 from bson import DBRef, Decimal128, ObjectId, Timestamp
 from pydantic import BaseModel
 
-from brain.guard import visible
+from brain.guard import LABEL, visible
 
 MOST_ITEMS: Final = 1_000  # of one list; more is cut before it is turned into text
 MOST_KEYS: Final = 1_000  # of one object; a result has a few dozen
@@ -30,7 +30,7 @@ SHORTEST_CUT: Final = 40
 EXACT_INTEGERS: Final = 2**53
 _LONGEST_WORD: Final = 300  # characters of a text without blanks that is never cut: an address or an id
 _TIMES: Final = 8  # how many times its final size a result may have before it is shortened
-_MARK: Final = 200  # bytes kept free for the envelope and the mark itself
+_MARK: Final = 300  # bytes kept free for the envelope and the mark itself
 
 Plain = dict[str, Any]
 
@@ -64,12 +64,13 @@ class _Room:
 
 
 def encoded(result: BaseModel, most_bytes: int) -> Encoded:
-    """`{"ok": true, "data": …}`, with `truncated` when something was left out. Raises TooLarge."""
+    """`{"ok": true, "label": …, "data": …}`, with `truncated` when something was left out. Raises TooLarge."""
     room = _Room(most_bytes * _TIMES, most_bytes)
     data = cast("Plain", _plain(result.model_dump(by_alias=True, exclude_none=True), "the result", room, MOST_DEPTH))
     _fit(data, most_bytes - _MARK, room)
     truncated = room.told()
-    return Encoded(_json({"ok": True, "data": data} | ({"truncated": truncated} if truncated else {})), data)
+    envelope = {"ok": True, "label": LABEL, "data": data}
+    return Encoded(_json(envelope | ({"truncated": truncated} if truncated else {})), data)
 
 
 def refusal(code: str, message: str, *, retryable: bool) -> str:

@@ -11,6 +11,7 @@ from pydantic import ConfigDict
 from pymongo.errors import AutoReconnect, OperationFailure
 
 from brain.errors import ToolFailure
+from brain.guard import LABEL
 from brain.knowledge import errors
 from brain.registry import CallLog, Registry
 from brain.tool import Arguments, Card, Result, ToolContext
@@ -50,7 +51,7 @@ async def test_a_call_tells_its_result_and_its_cards() -> None:
 
     found = Registry([tool(handler, Nothing, cards=cards, links=links)])
     outcome = await found.call("find_things", "", context())
-    assert json.loads(outcome.text) == {"ok": True, "data": {"manyThings": [1]}}
+    assert json.loads(outcome.text) == {"ok": True, "label": LABEL, "data": {"manyThings": [1]}}
     assert outcome.cards == (card,)
     assert outcome.links == ("https://video.example/1",)
 

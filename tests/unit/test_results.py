@@ -11,6 +11,7 @@ from bson import Binary, DBRef, Decimal128, Int64, MaxKey, ObjectId, Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brain.guard import LABEL
 from brain.results import TooLarge, encoded, refusal
 from tests.support.tool_calls import Said
 
@@ -28,6 +29,7 @@ def told(value: object, most: int = MOST) -> dict[str, Any]:
         raise AssertionError(constant)
 
     found = json.loads(text, parse_constant=refuse)
+    assert found.pop("label") == LABEL
     assert found["ok"] is True
     return found
 
