@@ -1,6 +1,7 @@
 """The embedders of the live generations: one a model, so that its texts share requests, and one gate a provider."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from brain.knowledge.embedding import EmbeddingClient
@@ -11,6 +12,7 @@ from worker.config import WorkerSettings
 from worker.embedding.batcher import LOCAL_LIMITS, BatchingEmbedder
 from worker.embedding.gate import Gate
 from worker.embedding.lanes import Limits
+from worker.embedding.reasons import OwnReasons
 from worker.embedding.spend import Purse
 from worker.model import Leadership
 from worker.pipeline.around import Around
@@ -22,9 +24,11 @@ class Embedders:
     def __init__(self, settings: WorkerSettings, around: Around, purse: Purse | None = None) -> None:
         self._settings = settings
         self._around = around
+        self._reasons: Final = {local: OwnReasons(around.health) for local in (True, False)}
+        at = {local: replace(around, health=reasons) for local, reasons in self._reasons.items()}
         self._gates: Final[Mapping[bool, tuple[Limits, Gate]]] = {
-            True: (LOCAL_LIMITS, Gate(LOCAL_LIMITS, around, settings.price)),
-            False: (limits := _limits(settings), Gate(limits, around, settings.price, purse)),
+            True: (LOCAL_LIMITS, Gate(LOCAL_LIMITS, at[True], settings.price)),
+            False: (limits := _limits(settings), Gate(limits, at[False], settings.price, purse)),
         }
         self._purse = purse
         self._clients: dict[Model, EmbeddingClient] = {}
@@ -68,6 +72,8 @@ class Embedders:
         """Give up what is on its way, and the connections."""
         for embedder in self._embedders.values():
             await embedder.close()
+        for reasons in self._reasons.values():
+            reasons.close()
         for client in self._clients.values():
             await client.close()
 

@@ -1,0 +1,90 @@
+"""The embedders of the live generations: shared where they are the same, told apart where they are not."""
+
+import pytest
+
+from brain.knowledge.pin import MINILM, OPENAI_LARGE, OPENAI_SMALL, Pin
+from brain.knowledge.settings import load
+from tests.support.sim_recorders import CrashingProbe, SimHealth, SimMeter
+from tests.support.sim_stage import FAIR
+from tests.support.sim_weather import Weather, dice
+from worker.clock import SystemClock
+from worker.config import PREFIX, WorkerSettings
+from worker.embedding.admission import Admission, check_pins
+from worker.embedding.embedders import Embedders
+from worker.embedding.reasons import OwnReasons
+from worker.errors import PinMismatch, PinRefused
+from worker.generations import Generations
+from worker.pipeline.around import Around
+
+SMALL = Pin(OPENAI_SMALL.name, OPENAI_SMALL.dimensions)
+LARGE = Pin(OPENAI_LARGE.name, OPENAI_LARGE.dimensions, "knowledge_chunks_large")
+LOCAL = Pin(MINILM.name, MINILM.dimensions, "knowledge_chunks_local")
+KEY = {"OPENROUTER_API_KEY": "sk-or-x"}
+
+
+def settings(**environ: str) -> WorkerSettings:
+    """Settings with a database that nobody asks."""
+    return load(WorkerSettings, {"ATLAS_URI": "mongodb://127.0.0.1:1/", **environ}, PREFIX)
+
+
+def surroundings(health: SimHealth) -> Around:
+    """With that board."""
+    weather = Weather(dice("fair"), FAIR)
+    return Around(SystemClock(), SimMeter(), health, CrashingProbe(weather), dice("around"))
+
+
+async def test_one_embedder_a_model() -> None:
+    """The same for the same model in another collection; models of one provider share its limits."""
+    embedders = Embedders(settings(**KEY, WORKER_REQUESTS_PER_MINUTE="7"), surroundings(SimHealth()))
+    again = Pin(SMALL.model, SMALL.dimensions, "knowledge_chunks_again")
+    assert embedders.embedder(SMALL) is embedders.embedder(again)
+    assert embedders.embedder(SMALL) is not embedders.embedder(LARGE)
+    assert embedders.limits(SMALL) is embedders.limits(LARGE)
+    assert (embedders.limits(LARGE).requests_per_minute, embedders.limits(LOCAL).requests_per_minute) == (7, None)
+    await embedders.close()
+
+
+def test_a_gate_takes_back_what_it_raised_itself() -> None:
+    """That the local model answers does not hide that the provider is down; what is closed holds nobody back."""
+    health = SimHealth()
+    provider, local = OwnReasons(health), OwnReasons(health)
+    provider.pause("embedding", "down")
+    local.resume("embedding")
+    assert list(health.reasons) == ["embedding"]
+    provider.resume("embedding")
+    assert not health.reasons
+    provider.pause("embedding_refused", "no credit")
+    provider.close()
+    assert not health.reasons
+
+
+@pytest.mark.parametrize(
+    ("environ", "live", "refused"),
+    [
+        (KEY, (SMALL, LARGE), ""),
+        ({**KEY, "EMBEDDING_MODEL": OPENAI_LARGE.name}, (SMALL, LARGE), ""),
+        ({**KEY, "EMBEDDING_MODEL": OPENAI_LARGE.name}, (SMALL,), "EMBEDDING_MODEL"),
+        ({"EMBEDDING_PROVIDER": "local"}, (LOCAL, SMALL), "OPENROUTER_API_KEY"),
+        ({"EMBEDDING_PROVIDER": "local"}, (LOCAL,), ""),
+    ],
+)
+async def test_what_this_process_could_not_lead_with_is_refused(
+    environ: dict[str, str], live: tuple[Pin, ...], refused: str
+) -> None:
+    """Before it is so: a leader that cannot embed with a generation would end, and nobody would lead."""
+    given = settings(**environ)
+    embedders = Embedders(given, surroundings(SimHealth()))
+    after = Generations(live[0], live[1] if live[1:] else None, "next" if live[1:] else None)
+    if refused:
+        with pytest.raises(PinRefused, match=refused):
+            Admission(given, embedders)(after)
+    else:
+        Admission(given, embedders)(after)
+    await embedders.close()
+
+
+def test_a_worker_may_name_either_model_while_both_live() -> None:
+    """So that a switch needs no restart in the same moment; a third one is refused."""
+    check_pins(settings(**KEY, EMBEDDING_MODEL=OPENAI_SMALL.name), (LARGE, SMALL))
+    with pytest.raises(PinMismatch, match="pin build"):
+        check_pins(settings(**KEY, EMBEDDING_MODEL="vendor/third", EMBEDDING_DIMENSIONS="3"), (LARGE, SMALL))
