@@ -3,7 +3,7 @@
 - Names: every run of words in the question is looked up among names, aliases and slugs, by equality, in an index that
   ignores case and accents. So "50-50", "how do I tre flip" and "back three" are found exactly, and fast.
 - Words: all telling words of the question occur in name, aliases or description. No index serves that (it is a pattern
-  inside a text), so it is spared where the question is a trick's very name, and has a time limit.
+  inside a text), so it is spared where the question is a trick's very name, and looks through MOST_SCANNED at most.
 - Vectors: the nearest trick chunks.
 
 A leg that fails or is late is left out and named; the others still answer.
@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pymongo
 from bson import ObjectId
 from pymongo.collation import Collation
 from pymongo.errors import PyMongoError
@@ -41,6 +42,9 @@ LOOSE: Final = Collation("en", strength=1)
 LEG_SECONDS: Final = 4.0
 NAME_WEIGHT: Final = 3.0
 """A trick that the question names stands before one that words and vectors alone put first: 3/(60+31) > 2/61."""
+
+MOST_SCANNED: Final = 10_000
+"""Tricks that are looked through for words; the catalogue has some hundred (domain fact sheet 2.1)."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 _MOST_NAMED: Final = 50
@@ -141,10 +145,16 @@ async def by_words(context: ToolContext, question: str, wanted: Wanted) -> list[
         return []
     everywhere = ("name", "aliases", "description")
     holds = [{"$or": [{field: contains(word)} for field in everywhere]} for word in words]
-    found = context.database["trickipedia"].find(
-        {"$and": holds, **wanted.condition()}, TRICK_FIELDS, collation=LOOSE, session=context.session
-    )
-    rows = await found.limit(_MOST_WORDED).to_list()
+    condition = wanted.condition()
+    pipeline: list[Mapping[str, Any]] = [
+        *([{"$match": condition}] if condition else []),
+        {"$limit": MOST_SCANNED},
+        {"$match": {"$and": holds}},
+        {"$limit": _MOST_WORDED},
+        {"$project": TRICK_FIELDS},
+    ]
+    found = await context.database["trickipedia"].aggregate(pipeline, collation=LOOSE, session=context.session)
+    rows = await found.to_list()
     return sorted(rows, key=lambda row: _closeness(row, words))
 
 
@@ -177,10 +187,14 @@ def _is_name_of(row: Row, question: str) -> bool:
 
 
 async def _tried(name: str, context: ToolContext, question: str, wanted: Wanted) -> _Answer:
-    """What the leg found, or why it did not; a bug still raises."""
+    """What the leg found, or why it did not; a bug still raises.
+
+    The driver's timeout ends the work on the server too, asyncio's the wait for whatever else the leg does.
+    """
     try:
         async with asyncio.timeout(LEG_SECONDS):
-            return await LEGS[name](context, question, wanted)
+            with pymongo.timeout(LEG_SECONDS):
+                return await LEGS[name](context, question, wanted)
     except KnowledgeError as exc:
         failure = exc
     except PyMongoError as exc:
