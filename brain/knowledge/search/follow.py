@@ -32,7 +32,7 @@ MOST_PENDING: Final = 1000
 """Changed chunks that are taken up together; the rest waits at the server."""
 
 _BATCH: Final = 1000
-_LOAD_SECONDS: Final = 60.0
+_LOAD_SECONDS: Final = 300.0  # 10,000 chunks take one to three seconds; a table that is full, minutes
 _READ_SECONDS: Final = 30.0
 _IDLE_MS: Final = 1000  # how long the server holds a question without an answer
 _LINGER: Final = 0.02  # seconds in which further events join the first: those of one transaction come together
