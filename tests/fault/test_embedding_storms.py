@@ -167,6 +167,17 @@ async def test_n09_recovery_is_no_stampede(server: FakeEmbedder, make: Kits) -> 
     assert 1 <= server.most_at_once <= 1 + math.isqrt(2 * 64), "it widens by one a round"
 
 
+async def test_n10_a_bad_text_after_an_outage_ends_it_too(server: FakeEmbedder, make: Kits) -> None:
+    """N10: the endpoint answers again, if only to refuse the text that waits: ready, though nothing was embedded."""
+    kit = make(server.base_url, speed=300)
+    server.always = Fault("status", status=503)
+    waiting = asyncio.create_task(kit.embedder.embed(["the bad one"]))
+    await kit.until(lambda: "embedding" in kit.health.reasons, "told")
+    server.always = Fault("poison", word="bad")
+    assert isinstance((await asyncio.wait_for(waiting, GIVE_UP))[0], Poison)
+    assert kit.health.reasons == {}
+
+
 async def test_n10_one_bad_text_in_64(server: FakeEmbedder, make: Kits) -> None:
     """N10: it alone is given up, 63 have their vectors, in about twice the logarithm of requests."""
     kit = make(server.base_url)

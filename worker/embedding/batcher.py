@@ -71,7 +71,12 @@ class BatchingEmbedder:
         """Where the text's vector is awaited; a text that is not on its way yet joins the lane."""
         if future := self._in_flight.get(text):
             return future
-        future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        try:
+            check_texts([text])
+        except Poison as error:  # nobody need be asked, and no batch be halved around it
+            future.set_result(error)
+            return future
         future.add_done_callback(lambda done: self._landed(text, done))
         self._in_flight[text] = future
         lane.append(Waiting(text, self._tokens.count(text), future))

@@ -24,6 +24,7 @@ from worker.errors import (
     FencedOff,
     KnowledgeError,
     Malformed,
+    Poison,
     Retryable,
     Throttled,
     WrongWidth,
@@ -123,11 +124,15 @@ class Gate:
 
     def _answered(self, tokens: int, usd: float) -> None:
         self._around.meter.embedded("ok", tokens=tokens, cost_usd=usd)
+        self._window = self._window.widened()
+        self._retries = self._retries.earned()
+        self._alive()
+
+    def _alive(self) -> None:
+        """It answered: what was told of it is over."""
         self._around.health.advanced()
         self._breaker.succeeded()
         self._pace.reset()
-        self._window = self._window.widened()
-        self._retries = self._retries.earned()
         self._returned.set()  # the window may be wider
         self._malformed = self._wrong_widths = 0
         for reason in ("embedding", "embedding_refused", "embedding_malformed"):
@@ -149,6 +154,8 @@ class Gate:
                 self._around.health.pause("embedding", str(error))
         elif isinstance(error, Fatal):
             self._refused(error, now)
+        elif isinstance(error, Poison):
+            self._alive()
 
     def _refused(self, error: Fatal, now: float) -> None:
         """The key, the credit, a model that is gone for a moment: one at a time asks, seldom, until a person acted."""
