@@ -15,6 +15,7 @@ from typing import Final
 
 from brain.knowledge.chunk import Vector
 from brain.knowledge.embedding import Embedded, EmbeddingClient
+from brain.knowledge.embedding.texts import check_texts
 from brain.knowledge.prices import usd
 from brain.knowledge.tokens import TokenCounter
 from worker.embedding.gate import MALFORMED_LIMIT, Gate
@@ -69,8 +70,8 @@ class BatchingEmbedder:
 
     def _future(self, text: str, lane: list[Waiting]) -> asyncio.Future[Result]:
         """Where the text's vector is awaited; a text that is not on its way yet joins the lane."""
-        if future := self._in_flight.get(text):
-            return future
+        if known := self._in_flight.get(text):
+            return known
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         try:
             check_texts([text])
