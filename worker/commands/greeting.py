@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from brain.knowledge.embedding.choose import provider_of
 from worker.app import App
 from worker.commands.where import Where
 from worker.docs_sync import SyncOptions, sync
@@ -47,7 +48,7 @@ def _words(app: App, where: Where, port: int, loaded: int) -> str:
     address = app.shown_uri.partition("/?")[0]
     lines = [
         f"database   {address}, {settings.atlas_db}" + (f" ({loaded:,} sample rows loaded)" if loaded else ""),
-        f"embedding  {app.pin.model} ({app.pin.dimensions}), {settings.embedding_provider}",
+        f"embedding  {app.pin.model} ({app.pin.dimensions}), {provider_of(app.pin.model)}",
         f"status     http://{settings.metrics_host}:{port}/ (metrics: /metrics, readiness: /readyz)",
         "",
         "Every change of a watched collection becomes a fresh chunk about a second later. Try in another terminal:",

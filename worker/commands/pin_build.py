@@ -15,7 +15,7 @@ from typing import Final
 
 import click
 
-from brain.knowledge.embedding.choose import is_local
+from brain.knowledge.embedding.choose import provider_of
 from brain.knowledge.pin import Model, Pin
 from brain.knowledge.settings import KnowledgeSettings, load
 from brain.knowledge.tokens import model_named
@@ -94,7 +94,7 @@ def model_of(order: Order) -> Model:
         "EMBEDDING_DIMENSIONS": None if order.dimensions is None else str(order.dimensions),
     }
     if order.model is not None and order.provider is None:
-        named["EMBEDDING_PROVIDER"] = "local" if is_local(order.model) else "openrouter"
+        named["EMBEDDING_PROVIDER"] = provider_of(order.model)
     try:
         settings = load(KnowledgeSettings, {name: text for name, text in named.items() if text is not None}, "PIN_")
     except ConfigurationFault as error:

@@ -8,6 +8,7 @@ from typing import Final, cast
 from rich.console import Group
 from rich.text import Text
 
+from brain.knowledge.embedding.choose import is_local
 from worker.app import App, opened
 from worker.audit.lateness import CatchingUp, catching_up
 from worker.audit.repair import steps
@@ -68,7 +69,7 @@ async def verify(where: Where, order: Order) -> int:
 
 
 async def _look(app: App, sources: Sequence[str], order: Order, progress: Callable[[str, int], None]) -> Found:
-    default = LOCAL_SAMPLE if app.settings.embedding_provider == "local" else 0
+    default = LOCAL_SAMPLE if is_local(app.pin.model) else 0
     sample = VectorSample(default if order.sample is None else order.sample, app.around.rng)
     auditor = app.auditor()
     suspects = await auditor.audit(sources, progress, sample)

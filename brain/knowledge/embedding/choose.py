@@ -53,10 +53,15 @@ def is_local(model: str) -> bool:
     return model == MINILM.name
 
 
+def provider_of(model: str) -> str:
+    """Who embeds with the model of this name, as EMBEDDING_PROVIDER says it."""
+    return "local" if is_local(model) else "openrouter"
+
+
 def forbids(settings: KnowledgeSettings, pin: Pin) -> bool:
     """Whether one of the settings that a person set says otherwise than the pin; a default forbids nothing."""
     agrees = {
-        "embedding_provider": (settings.embedding_provider == "local") == is_local(pin.model),
+        "embedding_provider": settings.embedding_provider == provider_of(pin.model),
         "embedding_model": settings.embedding_model == pin.model,
         "embedding_dimensions": settings.embedding_dimensions == pin.dimensions,
     }
