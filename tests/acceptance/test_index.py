@@ -11,7 +11,7 @@ from brain.knowledge.search.index import definition
 from brain.knowledge.search.vectors import binary
 from tests.support.fake_mongod import Fail, FakeMongod
 from tests.support.fake_mongod.search import FAILED, READY, State
-from tests.support.processes import Finished, command, environment, free_port
+from tests.support.processes import Finished, command, environment, eventually, free_port, worker
 
 pytestmark = pytest.mark.slow
 
@@ -117,6 +117,19 @@ def test_check_config_says_it(server: FakeMongod) -> None:
     server.script.always("aggregate", Fail(13))
     hidden = command("check-config", "--json", env=env)
     assert (hidden.code, hidden.value["index"]) == (0, "not known")
+
+
+def test_a_worker_that_begins_says_it(server: FakeMongod, tmp_path: Path) -> None:
+    """One warning in its log, and it works: what it stores is found when the index is there."""
+    env = environment(ATLAS_URI=server.uri, ATLAS_DB="fake", OPENROUTER_API_KEY="k")
+    with worker(tmp_path, env) as running:
+
+        def told() -> list[str]:
+            return [line["message"] for line in running.lines() if line.get("action") == "index_not_ready"]
+
+        (message,) = eventually(told, "the warning")
+        assert "index ensure" in message
+        running.until_ready()
 
 
 def test_every_generation_has_its_own(server: FakeMongod) -> None:

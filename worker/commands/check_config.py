@@ -2,15 +2,15 @@
 
 import os
 import socket
-from collections.abc import Sequence
 from contextlib import closing
 
+from brain.knowledge.embedding.choose import provider_of
 from brain.knowledge.settings import load
-from worker.app import App, opened
+from worker.app import opened
+from worker.commands.index_notice import index_notice
 from worker.commands.where import Where
 from worker.config import PREFIX, WorkerSettings, warnings
-from worker.errors import EXIT_OK, ConfigurationFault, Refused
-from worker.mongo.vector_index import MongoVectorIndex
+from worker.errors import EXIT_OK, ConfigurationFault
 
 
 async def check_config(where: Where) -> int:
@@ -23,39 +23,30 @@ async def check_config(where: Where) -> int:
     async with opened(embedded=where.embedded, data=where.data) as app:
         led = await app.lease.holder() is not None
         pin, uri = app.pin, app.shown_uri
-        index, missing = await _index(app)
+        index = await index_notice(app)
     if not led:  # beside a running worker the port is taken, and rightly
         _check_port(settings)
-    said = [*warnings(settings, os.environ), *missing]
+    said = [*warnings(settings, os.environ), *([index.warning] if index.warning is not None else [])]
     report = {
         "ok": True,
         "warnings": said,
         "database": {"uri": uri, "name": settings.atlas_db, "driver": settings.mongo_driver},
-        "embedding": {"provider": settings.embedding_provider, **pin.as_row()},
-        "index": index,
+        "embedding": {"provider": provider_of(pin.model), **pin.as_row()},
+        "index": index.words,
         "sources": list(settings.sources),
         "metrics": f"http://{settings.metrics_host}:{settings.metrics_port}/metrics",
     }
     lines = [
         "All is well.",
         f"database   {uri}, {settings.atlas_db}, by {settings.mongo_driver}",
-        f"embedding  {settings.embedding_provider}, {pin.model} ({pin.dimensions})",
-        f"index      {index}",
+        f"embedding  {provider_of(pin.model)}, {pin.model} ({pin.dimensions})",
+        f"index      {index.words}",
         f"sources    {', '.join(settings.sources)}",
         f"metrics    {report['metrics']}",
         *(f"warning: {sentence}" for sentence in said),
     ]
     where.answer(report, "\n".join(lines))
     return EXIT_OK
-
-
-async def _index(app: App) -> tuple[str, Sequence[str]]:
-    """How the active pin's search index stands, and a warning where searches find nothing: the worker works anyway."""
-    try:
-        state = await MongoVectorIndex(app.database).look(app.pin)
-    except Refused as error:
-        return "not known", [f"the search index could not be looked at: {error}"]
-    return state.words, [] if state.ready else [f"the search index {app.pin.index} is not ready: {state.words}"]
 
 
 def _check_port(settings: WorkerSettings) -> None:

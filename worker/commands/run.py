@@ -12,6 +12,7 @@ from brain.knowledge.settings import load
 from worker.app import App, Connection, close, compose, connect
 from worker.clock import SystemClock
 from worker.commands.greeting import greet
+from worker.commands.index_notice import index_notice
 from worker.commands.where import Where
 from worker.config import PREFIX, WorkerSettings, warnings
 from worker.docs_sync.schedule import Schedule, keep_docs
@@ -120,6 +121,8 @@ async def _lead(app: App, leadership: Leadership, stop: asyncio.Event) -> bool:
     """Lead until a stop; whether, instead, to begin again with other generations."""
     await app.around.probe.reached("leading")
     log(_logger, logging.INFO, "leading", "this process leads", epoch=leadership.epoch)
+    if (notice := await index_notice(app)).warning is not None:
+        log(_logger, logging.WARNING, "index_not_ready", notice.warning)
     schedule = Schedule.of(app.settings)
     again = False
     async with Together() as group:
