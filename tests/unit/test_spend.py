@@ -204,15 +204,32 @@ def test_a_provider_that_is_dearer_than_the_table_is_believed() -> None:
     """What it reports counts, and the next calls reserve by it, so that the budget holds all the same."""
 
     async def main() -> None:
-        kit = Kit(1.0)
-        kit.client.reported = 0.5
-        await kit.embedder.embed([words(10, "a")])
-        assert kit.counted == pytest.approx(0.5)
-        waiting = asyncio.create_task(kit.embedder.embed([words(11, "b")]))
+        kit = Kit(10.0)
+        kit.client.reported = 5.0
+        await kit.embedder.embed([words(300, "a")])
+        assert kit.counted == pytest.approx(5.0)
+        waiting = asyncio.create_task(kit.embedder.embed([words(330, "b")]))
         await asyncio.sleep(60)
-        assert not waiting.done(), "0.55 do not fit into what is left"
+        assert not waiting.done(), "5.5 do not fit into what is left, 3.3 would"
         waiting.cancel()
         await kit.embedder.close()
+
+    virtual.run(main)
+
+
+def test_a_smallest_charge_is_no_rate() -> None:
+    """A word that is rounded up to a cent does not make a page cost a hundred."""
+
+    async def main() -> None:
+        kit = Kit(1000.0)
+        kit.client.reported = 0.05
+        await kit.embedder.embed([words(1, "a")])
+        reservation = await kit.purse.reserve(MODEL.name, 1000)
+        assert reservation is not None
+        assert reservation.usd == pytest.approx(1000 * WORD), "by the table"
+        small = await kit.purse.reserve(MODEL.name, 1)
+        assert small is not None
+        assert small.usd == pytest.approx(0.05), "the smallest charge is expected of a small call"
 
     virtual.run(main)
 

@@ -34,6 +34,9 @@ REASON: Final = "embedding_budget"
 LOOK_EVERY: Final = 60.0
 """Seconds between two looks at the clock while the budget is spent: it may be set right meanwhile."""
 
+SMALLEST: Final = 256
+"""Tokens that a call is believed to be charged for at least: a provider rounds up, and a word's price is no rate."""
+
 _FREE: Final = (NotSent, Throttled, Unavailable, Poison, Refused, ConfigurationFault)
 """Failures that cost nothing: nothing was sent, or the provider answered with an error."""
 
@@ -94,7 +97,7 @@ class Purse:
                 "or remove WORKER_DAILY_BUDGET_USD"
             )
             raise ConfigurationFault(message)
-        usd = max(listed, self._dearest.get(model, 0.0) * tokens)
+        usd = max(listed, self._dearest.get(model, 0.0) * max(tokens, SMALLEST))
         if usd <= 0:
             return None
         if (reservation := await self._reserved(usd)) is None:
@@ -123,7 +126,7 @@ class Purse:
 
     async def settle(self, reservation: Reservation | None, usd: float, model: str, tokens: int) -> None:
         """The call was answered and cost so much; a provider that is dearer than the table is believed from now on."""
-        self._dearest[model] = max(self._dearest.get(model, 0.0), usd / max(1, tokens))
+        self._dearest[model] = max(self._dearest.get(model, 0.0), usd / max(tokens, SMALLEST))
         if reservation is not None:
             await self._correct(reservation, usd)
 
