@@ -126,7 +126,8 @@ class Purse:
 
     async def settle(self, reservation: Reservation | None, usd: float, model: str, tokens: int) -> None:
         """The call was answered and cost so much; a provider that is dearer than the table is believed from now on."""
-        self._dearest[model] = max(self._dearest.get(model, 0.0), usd / max(tokens, SMALLEST))
+        if usd > (self._price(model, tokens) or 0.0):
+            self._dearest[model] = max(self._dearest.get(model, 0.0), usd / max(tokens, SMALLEST))
         if reservation is not None:
             await self._correct(reservation, usd)
 
