@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from worker.cli_options import everywhere
+from worker.cli_options import MOST_SAMPLED, everywhere
 from worker.cli_pin import pin
 from worker.commands.where import Where
 from worker.config import SOURCES
@@ -21,7 +21,6 @@ from worker.errors import EXIT_USAGE, KnowledgeError, exit_code
 from worker.lifecycle import code_of, leaves_of
 
 PROGRAM: Final = "trickbook-worker"
-MOST_SAMPLED: Final = 10_000  # vectors in memory: 60 MB at 1,536 dimensions
 INTERRUPTED: Final = 130  # 128 + SIGINT, what a shell expects of a command that Ctrl-C ended
 
 _SOURCE = click.option("--source", "sources", multiple=True, type=click.Choice(SOURCES), help="Only this; repeatable.")

@@ -10,6 +10,7 @@ import click
 from worker.commands.where import Where
 
 DATA: Final = Path("data")
+MOST_SAMPLED: Final = 10_000  # vectors in memory: 60 MB at 1,536 dimensions
 
 Options = ParamSpec("Options")
 

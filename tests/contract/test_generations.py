@@ -241,5 +241,7 @@ async def test_room_is_measured_by_what_is_there(store: MongoKnowledge, database
     assert 0 < narrow.needed < wide.needed
     assert wide.needed - narrow.needed == 4 * 3068
     assert (narrow.search_indexes, narrow.warnings, narrow.short) == (None, (), None)
+    nowhere = await capacity(database, replace(pin, collection="knowledge_chunks_nowhere"), Model("x/new", 4, 512))
+    assert (nowhere.needed, nowhere.short) == (0, None)
     assert replace(wide, free=100).short is not None
     assert len(replace(wide, search_indexes=10, held=10**9).warnings) == 3

@@ -40,7 +40,7 @@ async def status(where: Where) -> int:
     return EXIT_OK
 
 
-async def switch(where: Where, *, accept_dead_letters: bool) -> int:
+async def switch(where: Where, *, accept_dead_letters: bool, sample: int | None = None) -> int:
     """Search the next generation from now on, if it is complete and right; 1 when it is not."""
     async with pin_desk(where) as desk:
         generations = await desk.pins.load()
@@ -52,7 +52,7 @@ async def switch(where: Where, *, accept_dead_letters: bool) -> int:
             return _refused(where, "switched", why)
         async with opened(embedded=where.embedded, data=where.data, create=False) as app:
             with Spinner("comparing", shown=where.people) as spinner:
-                suspects = await differences(app, pin, spinner)
+                suspects = await differences(app, pin, spinner, sample)
         if suspects:
             counted = ", ".join(f"{count} {kind}" for kind, count in suspects.count().items())
             return _refused(where, "switched", [f"it differs from the documents ({counted}): `pin build` mends it"])
@@ -86,11 +86,15 @@ async def drop(where: Where, name: str | None, *, yes: bool) -> int:
     return EXIT_OK
 
 
-async def differences(app: App, pin: Pin, spinner: Spinner) -> Suspects:
-    """What of a generation differs from the documents; beside a running worker, what still does after a while."""
+async def differences(app: App, pin: Pin, spinner: Spinner, wanted: int | None = None) -> Suspects:
+    """What of a generation differs from the documents; beside a running worker, what still does after a while.
+
+    So many stored vectors are embedded again (None: a few by a model in this process, none by a provider's).
+    """
     sources, auditor = app.settings.sources, app.auditor(pin)
     client = app.embedders.client(pin)
-    sample = VectorSample(LOCAL_SAMPLE if is_local(pin.model) else 0, app.around.rng)
+    default = LOCAL_SAMPLE if is_local(pin.model) else 0
+    sample = VectorSample(default if wanted is None else wanted, app.around.rng)
     suspects = await auditor.audit(sources, spinner.told, sample)
     if await app.lease.holder() is not None:
         suspects = await settle(auditor, suspects, sources, app.clock, PATIENCE)

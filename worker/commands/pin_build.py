@@ -121,7 +121,7 @@ async def _begun(desk: PinDesk, where: Where, model: Model | None) -> tuple[Pin,
         raise PinRefused(room.short)
     pin = new_pin(model, desk.clock.now())
     await desk.do("build", pin)
-    await _begin_index(desk, pin)
+    await begin_index(desk, pin)
     return pin, room.warnings
 
 
@@ -131,7 +131,7 @@ async def _room(desk: PinDesk, where: Where, active: Pin, model: Model) -> Capac
     return replace(room, free=shutil.disk_usage(where.data).free) if where.embedded else room
 
 
-async def _begin_index(desk: PinDesk, pin: Pin) -> None:
+async def begin_index(desk: PinDesk, pin: Pin) -> None:
     """Have the server begin with the index before anything is paid for; one that it refuses ends the generation."""
     state = await desk.index.look(pin)
     if not state.supported or state.exists:
