@@ -70,7 +70,7 @@ def test_what_is_right_has_no_difference() -> None:
         assert seen == [1, 2, 3]
         assert stage.client.sent == sent
 
-    with patch("worker.audit.compare.PAGE", 1):
+    with patch("worker.audit.compare.IDS", 1):
         virtual.run(main)
 
 

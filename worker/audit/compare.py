@@ -14,8 +14,11 @@ from worker.pipeline.diff import Target, diff
 from worker.pipeline.shape import Looked, Shaper
 from worker.ports import Documents, KnowledgeStore
 
+IDS: Final = 2_000
+"""Ids of one page: few pages, since the embedded server reads the collection for each (0.4 s for 5,000 documents)."""
+
 PAGE: Final = 200
-"""Ids of one page."""
+"""What else is asked for by its ids, of one page: vectors, chunk rows."""
 
 BATCH: Final = 64
 """Documents that are in memory together, whole: as many as the pipeline's own batch."""
@@ -52,7 +55,7 @@ class Comparer:
     async def present(self, source: str) -> AsyncIterator[Sequence[Compared]]:
         """Every document of a source, in the order of the ids."""
         after: DocKey | None = None
-        while page := await self._documents.page(source, after, PAGE):
+        while page := await self._documents.page(source, after, IDS):
             async for batch in self.of(page):
                 yield batch
             after = page[-1]
@@ -60,7 +63,7 @@ class Comparer:
     async def gone(self, source: str) -> AsyncIterator[Sequence[Compared]]:
         """What is stored of documents of a source that are not there any more."""
         after: str | None = None
-        while page := await self._store.page(source, after, PAGE):
+        while page := await self._store.page(source, after, IDS):
             async for batch in self.of(await self._documents.absent(source, page)):
                 yield batch
             after = str(page[-1])
