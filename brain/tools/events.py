@@ -24,6 +24,7 @@ DEFAULT_KM: Final = 100.0
 MOST_KM: Final = 2_000.0
 MOST_EVENTS: Final = 10
 _MOST_ROWS: Final = 300  # of each kind of date, the soonest first
+_AFTER_ALL_DATES: Final = ":"  # the character after 9: it ends the range of texts in an index
 _PLACES: Final = ("venue.name", "venue.city", "venue.region", "venue.country", "city", "region", "country")
 _FIELDS: Final = dict.fromkeys(
     [
@@ -119,7 +120,8 @@ async def _rows(context: ToolContext, now: datetime, wanted: Mapping[str, Any]) 
 
     Texts are ISO 8601 and compare as such to a day or so, which `event_is_upcoming` settles. An index serves each.
     """
-    later: Sequence[Mapping[str, Any]] = ({"$gt": now}, {"$gt": (now - timedelta(days=1)).date().isoformat()})
+    yesterday = (now - timedelta(days=1)).date().isoformat()
+    later: Sequence[Mapping[str, Any]] = ({"$gt": now}, {"$gt": yesterday, "$lt": _AFTER_ALL_DATES})
     open_end = [{"endAt": end, "startAt": start} for end in (None, "") for start in (*later, None)]
     rows: list[Row] = []
     for first in (*({"endAt": end} for end in later), *open_end):

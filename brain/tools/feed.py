@@ -22,7 +22,7 @@ from brain.tool import Arguments, Result, Tool, ToolContext, Words
 MOST_POSTS: Final = 10
 LONGEST_CAPTION: Final = 280  # characters
 _MOST_AUTHORS: Final = 1_000
-_WINDOWS: Final = (7, 90)  # days
+_WINDOWS: Final = (1, 10, 100)  # days
 _Condition = Mapping[str, Any]
 _PUBLIC: Final[_Condition] = {"status": "published", "visibility": "public"}
 _HOMIES: Final[_Condition] = {"status": "published", "visibility": "homies"}
@@ -117,7 +117,7 @@ async def _homies(context: ToolContext) -> list[ObjectId | str]:
 
 
 async def _newest_posts(context: ToolContext, first: _Condition, rest: _Condition, limit: int) -> list[Row]:
-    """The newest posts; public ones of the last weeks when these suffice: the embedded server sorts all it finds."""
+    """The newest posts; public ones of the last days when these suffice: the embedded server sorts all it finds."""
     for days in _WINDOWS if first is _PUBLIC else ():
         found = await _posts(
             context, {**first, "createdAt": {"$gte": context.now() - timedelta(days=days)}}, rest, limit

@@ -6,6 +6,7 @@ from typing import Final
 
 from brain.knowledge.connect import Row
 from tests.bench.tool_data import id_of, rider, trick_name
+from tests.support.tool_world import NOW
 
 _SPORTS: Final = ("skateboarding", "snowboarding", "surfing", "bmx")
 _START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -109,13 +110,13 @@ def _post(number: int) -> Row:
         "visibility": ("public", "homies", "private")[number % 3],
         "status": "published",
         "stats": {"likes": number % 50, "comments": 1, "views": number},
-        "createdAt": _START + number * _HALF_A_MINUTE,
+        "createdAt": NOW - number * _HALF_A_MINUTE,
     }
 
 
 def _event(number: int) -> Row:
-    """Nine in ten are over."""
-    start = datetime(2026, 12, 1, tzinfo=UTC) + timedelta(hours=(number - 90_000) % 100_000 - 90_000)
+    """One in a hundred is to come, as where years of events are kept."""
+    start = NOW + timedelta(days=number // 100 + 1 if number % 100 == 0 else -(number % 3000) - 1)
     return {
         "_id": id_of(0x70, number),
         "slug": f"event-{number}",
