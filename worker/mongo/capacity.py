@@ -1,5 +1,6 @@
 """Whether there is room for another generation: bytes, and search indexes, as far as the server tells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,28 +53,30 @@ class Capacity:
 
 
 async def capacity(database: Database, active: Pin, model: Model) -> Capacity:
-    """Ask the server; what it does not answer is not known. Raises Retryable when nothing answers."""
-    chunks = await database.command({"collStats": active.collection})
+    """Ask the server. Raises Retryable when nothing answers, Refused where the role may not ask."""
+    names = await database.collections()
+    # Of a collection that is not there some servers tell zeros, others an error.
+    chunks = await database.command({"collStats": active.collection}) if active.collection in names else {}
     wider = _NUMBER * (model.dimensions - active.dimensions)
     needed = int(chunks.get("size", 0)) + int(chunks.get("count", 0)) * wider
     stats = await database.command({"dbStats": 1})
     held = int(stats.get("dataSize", 0)) + int(stats.get("indexSize", 0))
     total = stats.get("fsTotalSize")
     free = None if total is None else int(total) - int(stats.get("fsUsedSize", 0))
-    return Capacity(max(0, needed), held, free, await _search_indexes(database))
+    return Capacity(max(0, needed), held, free, await _search_indexes(database, names))
 
 
-async def _search_indexes(database: Database) -> int | None:
+async def _search_indexes(database: Database, names: Sequence[str]) -> int | None:
     """How many there are in this database; None where there can be none, or nobody may ask."""
     count = 0
-    for collection in await database.collections():
+    for collection in names:
         try:
             listed = await database.aggregate(collection, [{"$listSearchIndexes": {}}], read_concern="local")
         except Unsupported:
             return None
         except Retryable:
             raise
-        except KnowledgeError:  # a view, or a collection that this role may not read
+        except KnowledgeError:  # a collection that this role may not read
             continue
         count += len(listed)
     return count
