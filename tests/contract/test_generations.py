@@ -227,6 +227,8 @@ async def test_strays_are_swept_and_rows_discarded_in_each(
     for collection in (pin.collection, NEXT.collection):
         await backend[collection].insert_one({"_id": "x/1/p", "docKey": "x/1", "source": "trickipedia", "text": "x"})
     assert await store.sweep_strays("trickipedia", leader) == 2
+    gone = replace(NEXT, collection="knowledge_chunks_gone")
+    assert await store.discard(["trickipedia/n:1/p0"], leader, gone) == 0
     assert await store.discard(["trickipedia/n:1/p0"], leader, NEXT) == 1
     assert await texts_of(backend, NEXT.collection) == {}
     assert await texts_of(backend, pin.collection) == {"trickipedia/n:1/p0": "Pop"}

@@ -177,8 +177,9 @@ class MongoKnowledge:
 
     async def discard(self, chunk_ids: Sequence[object], leadership: Leadership, pin: Pin | None = None) -> int:
         """Remove chunk rows of a generation."""
-        if pin is not None and pin in self._beside:
-            return await self._beside[pin].discard(chunk_ids, leadership)
+        if pin is not None and pin != self._pin:
+            other = self._beside.get(pin)  # None: it was dropped meanwhile, with all its rows
+            return 0 if other is None else await other.discard(chunk_ids, leadership)
 
         async def body(session: Session) -> int:
             await fence(self._database, leadership, session)
