@@ -35,6 +35,8 @@ OTHER: Final = "other/embed"
 """Of the same width as SMALL, and with vectors of its own: only the names tell them apart."""
 SAME_WIDTH: Final = ("--model", OTHER, "--dimensions", "1536")
 DOCUMENTS: Final = 300
+IN_FLIGHT: Final = 192
+"""Texts of one batch of the runner for each of its pumps: what a kill makes it send again at most."""
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +275,27 @@ def test_without_a_worker_the_command_does_it_itself(env: dict[str, str], databa
     assert pin(env, "drop", "--yes").code == 0
     again = pin(env, "build", "--model", "openai/text-embedding-3-large")
     assert again.value["embeddings"] == 0, "the same model's texts are there"
+
+
+def test_a_build_by_the_command_goes_on_after_a_kill(env: dict[str, str], database: Rows, fake: Embedder) -> None:
+    """Nobody else leads: killed in the middle, given again, it keeps what it has and sends what it lacks."""
+    fill(database, DOCUMENTS)
+    assert command("backfill", "--json", env=env).code == 0
+    before = fake.counters()["texts"]
+    fake.script({"*": {"kind": "slow", "seconds": 1.0}})
+    build = [sys.executable, "-m", "worker", "pin", "build", *SAME_WIDTH]
+    with subprocess.Popen(build, env=dict(env), cwd=ROOT, stdout=subprocess.DEVNULL) as building:
+        name = until_half_built(database)
+        building.kill()
+        building.wait(PATIENCE)
+    fake.script({"*": {}})
+    stored = database[name].count_documents({})
+    assert 20 <= stored < DOCUMENTS
+    built = pin(env, "build")
+    assert (built.code, built.value["collection"], built.value["chunks"]) == (0, name, DOCUMENTS), built.out
+    assert built.value["embeddings"] == DOCUMENTS - stored
+    assert fake.counters()["texts"] - before <= DOCUMENTS + IN_FLIGHT
+    assert pin(env, "switch").code == 0
 
 
 def test_what_settings_name_they_keep(tmp_path: Path, env: dict[str, str], database: Rows) -> None:
