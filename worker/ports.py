@@ -237,7 +237,10 @@ class SpendBook(Protocol):
         ...
 
     async def reserve(self, reservation: Reservation, limit: float, leadership: Leadership) -> bool:
-        """Count a reservation, unless the day would then have more than `limit` dollars; whether it is counted."""
+        """Count a reservation, unless the day would then have more than `limit` dollars; whether it is counted.
+
+        Raises Conflict, or another Retryable, when that is not known: the same may be tried again.
+        """
         ...
 
     async def settle(self, reservation: Reservation, usd: float, leadership: Leadership) -> None:

@@ -31,6 +31,9 @@ Price = Callable[[str, int], float | None]
 
 REASON: Final = "embedding_budget"
 
+LOOK_SOON: Final = 1.0
+"""Seconds between two looks while calls are on their way: they may turn out cheaper than what was reserved for them."""
+
 LOOK_EVERY: Final = 60.0
 """Seconds between two looks at the clock while the budget is spent: it may be set right meanwhile."""
 
@@ -65,7 +68,7 @@ class Purse:
         self._book = book
         self._around = around
         self._leadership: Leadership | None = None
-        self._reservations = self._waiting = 0
+        self._reservations = self._waiting = self._on_their_way = 0
         self._dearest: dict[str, float] = {}
         self._counted = Counted("", 0.0)
         around.meter.budget_left(self.left)
@@ -116,7 +119,8 @@ class Purse:
                 if self._around.patience is not None:
                     raise BudgetSpent(words)
                 self._around.health.pause(REASON, words)
-                await self._around.clock.sleep(min(LOOK_EVERY, _until_midnight(self._around.clock.now())))
+                look = LOOK_SOON if self._on_their_way else LOOK_EVERY
+                await self._around.clock.sleep(min(look, _until_midnight(self._around.clock.now())))
                 if reservation := await self._reserved(usd):
                     return reservation
         finally:
@@ -145,10 +149,12 @@ class Purse:
             self._counted = Counted(wanted.day, await persist("database", lambda: self._book.counted(wanted.day)))
             return None
         self._count(wanted.day, usd)
+        self._on_their_way += 1
         return wanted
 
     async def _correct(self, reservation: Reservation, usd: float) -> None:
         leader = self._led()
+        self._on_their_way -= 1
         await self._around.persist("database", lambda: self._book.settle(reservation, usd, leader))
         if reservation.day == self._counted.day:
             self._count(reservation.day, usd - reservation.usd)

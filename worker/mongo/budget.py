@@ -8,7 +8,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from worker.errors import FencedOff
+from worker.errors import Conflict, FencedOff
 from worker.model import Leadership, Reservation
 from worker.mongo.driver import Database
 from worker.mongo.names import BUDGET
@@ -26,7 +26,10 @@ class MongoBudget:
         return 0.0 if row is None else max(0.0, float(row["countedUsd"]))
 
     async def reserve(self, reservation: Reservation, limit: float, leadership: Leadership) -> bool:
-        """Count a reservation if it fits under the limit; the database compares and counts in one step."""
+        """Count a reservation if it fits under the limit; the database compares and counts in one step.
+
+        Raises Conflict when the day's row came to be in this very moment: it may fit all the same.
+        """
         if reservation.usd > limit:
             return False
         name = f"open.{reservation.id}"
@@ -38,7 +41,12 @@ class MongoBudget:
         if row is None:
             return await self._begin(reservation, leadership)
         _check(row, leadership)
-        return reservation.id in row["open"]  # the answer to an earlier try was lost
+        if reservation.id in row["open"]:
+            return True  # the answer to an earlier try was lost
+        if row["countedUsd"] <= limit - reservation.usd:
+            message = f"the row of {reservation.day} changed meanwhile"
+            raise Conflict(message)
+        return False
 
     async def settle(self, reservation: Reservation, usd: float, leadership: Leadership) -> None:
         """Put the true cost in the place of the reservation, once."""
