@@ -24,7 +24,7 @@ from brain.list_writes import (
     mark_embedded,
     own_list,
 )
-from brain.lists import ListedTrick, landed, list_name, own_lists, tricks_on
+from brain.lists import LONGEST_NAME, ListedTrick, landed, list_name, own_lists, tricks_on
 from brain.registry import AnyTool
 from brain.tool import Arguments, Card, Id, Result, Tool, ToolContext, Words
 
@@ -203,7 +203,7 @@ async def update_trick_status(context: ToolContext, arguments: UpdateTrickStatus
         name = await mark_embedded(context, trick_id, arguments.status)
     else:
         await check_own_trick(context, row)
-        name = Fields(row).line("name")
+        name = Fields(row).line("name")[:LONGEST_NAME] or "The trick"
         change = {"$set": {"checked": arguments.status, "updatedAt": context.now()}}
         await context.database["tricks"].update_one({"_id": trick_id}, change, session=context.session)
     return StatusUpdated(
