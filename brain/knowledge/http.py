@@ -12,7 +12,7 @@ import json
 import logging
 import zlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
@@ -31,11 +31,15 @@ _LOGGERS: Final = ("httpx2", "httpcore2", "httpx", "httpcore")  # at INFO and DE
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """An answer: its status, its headers under lower-case names, its body decompressed."""
+    """An answer: its status, its headers under lower-case names, its body decompressed.
+
+    `resent`: a kept connection died under the request, so it was sent again, and the other side may have served it twice.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    resent: bool = False
 
 
 class HttpClient:
@@ -94,9 +98,12 @@ class HttpClient:
                 raise self._wrapped(call, exc) from exc
         second = _Call(call.url, call.deadline_seconds, call.byte_cap)
         try:
-            return await self._exchange(second, body)
+            return replace(await self._exchange(second, body), resent=True)
         except self._library.TransportError as exc:
-            raise self._wrapped(second, exc) from exc
+            error = self._wrapped(second, exc)
+            if isinstance(error, NotSent):  # this time; the first one may have been served
+                raise Unreachable(str(error)) from exc
+            raise error from exc
 
     async def _exchange(self, call: "_Call", body: bytes) -> HttpReply:
         client = await self._opened()

@@ -100,6 +100,7 @@ def test_what_is_reported_counts_else_the_table() -> None:
     assert cost_of(Usage(1_000_000), name, 20, price) == pytest.approx(0.02)
     assert cost_of(Usage(), name, 500_000, price) == pytest.approx(0.01)
     assert cost_of(Usage(10), "maker/unheard-of", 10, price) == 0.0
+    assert cost_of(Usage(10, 0.5, twice=True), name, 20, price) == 1.0
 
 
 def test_a_day_is_paused_when_it_is_spent_and_goes_on_at_midnight() -> None:

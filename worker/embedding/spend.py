@@ -46,9 +46,8 @@ _FREE: Final = (NotSent, Throttled, Unavailable, Poison, Refused, ConfigurationF
 
 def cost_of(usage: Usage, model: str, tokens: int, price: Price) -> float:
     """Dollars of an answered call: as reported, else by the price table; 0 where neither knows."""
-    if usage.cost_usd is not None:
-        return usage.cost_usd
-    return price(model, usage.tokens or tokens) or 0.0
+    once = usage.cost_usd if usage.cost_usd is not None else price(model, usage.tokens or tokens) or 0.0
+    return 2 * once if usage.twice else once
 
 
 @dataclass(frozen=True, slots=True)

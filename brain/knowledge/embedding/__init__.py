@@ -12,10 +12,14 @@ Purpose = Literal["document", "query"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one call used: tokens as the provider reports them, and US dollars where it reports a price."""
+    """What one call used: tokens as the provider reports them, and US dollars where it reports a price.
+
+    `twice`: the request had to be sent again within the call, so it may be on the bill twice.
+    """
 
     tokens: int = 0
     cost_usd: float | None = None
+    twice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

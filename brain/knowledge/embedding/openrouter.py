@@ -8,6 +8,7 @@ silently.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, cast
 
 import numpy as np
@@ -65,7 +66,9 @@ class OpenRouterClient:
         raise_for_error(reply, _WHO)
         body = json_body(reply, _WHO, constants=True)
         self._check_model(body.get("model"))
-        return Embedded(self._vectors(body.get("data"), len(texts)), _usage(body.get("usage")))
+        return Embedded(
+            self._vectors(body.get("data"), len(texts)), replace(_usage(body.get("usage")), twice=reply.resent)
+        )
 
     async def close(self) -> None:
         """Close the connections."""
