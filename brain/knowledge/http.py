@@ -33,7 +33,7 @@ _LOGGERS: Final = ("httpx2", "httpcore2", "httpx", "httpcore")  # at INFO and DE
 class HttpReply:
     """An answer: its status, its headers under lower-case names, its body decompressed.
 
-    `resent`: a kept connection died under the request, so it was sent again, and the other side may have served it twice.
+    `resent`: a kept connection died under the request, so it was sent again and may have been served twice.
     """
 
     status: int
