@@ -106,8 +106,9 @@ async def _serve(connection: Connection, around: Around, stop: Stop, start: Star
     try:
         while app is not None:
             try:
-                await app.warm_up()
-                leadership = leadership or await unless(stop.requested, _stand_by(app, around))
+                if leadership is None:  # a lease that is held must not wait for a model to load
+                    await app.warm_up()
+                    leadership = await unless(stop.requested, _stand_by(app, around))
                 again = leadership is not None and await _lead(app, leadership, stop.requested)
             finally:
                 await close(app)
