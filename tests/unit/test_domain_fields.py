@@ -23,6 +23,11 @@ HEX = "5a0000000000000000000001"
         ("plain", "plain"),
         ("  two\t\twords  \r\n\r\n\r\n\r\nnext ", "two words\n\nnext"),
         ("<p>One</p><p>Two <b>bold</b></p>", "One\n\nTwo bold"),
+        ("if a <b c> d", "if a <b c> d"),
+        ("<p now or never>", "<p now or never>"),
+        ("hold <s t u v>", "hold <s t u v>"),
+        ("a<b>c</b>d<b >e</b >f<br/>g<br />h<hr noshade>i<video controls muted>j", "acdef\ng\nh\ni\nj"),
+        ('<b class="c d">e</b><a download href=x>f</a><p hidden>g', "ef\ng"),
         ("<ul><li>first</li><li>second</li></ul>", "- first\n\n- second"),
         ("Fish &amp; chips &lt;3 &#x41;&#0;", "Fish & chips <3 A"),
         ("R&D and A&B; speed < 5 > 3", "R&D and A&B; speed < 5 > 3"),
@@ -99,6 +104,20 @@ def test_the_first_field_that_says_something_counts() -> None:
         "rollerblading",
         "surfing",
     ]
+
+
+@pytest.mark.parametrize("value", [5, 5.5, datetime(2026, 1, 2, tzinfo=UTC), [7], "2026", "--", Decimal128("3")])
+def test_what_holds_no_letter_is_no_sport(value: object) -> None:
+    """A number or a date in the field of a sport names none; it is counted."""
+    fields = Fields({"category": value, "sportTypes": ["bmx"]})
+    assert (fields.sports("category"), fields.sport("category")) == ([], None)
+    assert "unknown_sport" in fields.oddities
+    assert fields.sport("category", "sportTypes") == "bmx"
+
+
+def test_a_sport_in_an_object_is_one() -> None:
+    """As a populated reference leaves it."""
+    assert Fields({"category": {"_id": 1, "name": "Surf"}}).sport("category") == "surfing"
 
 
 def test_unknown_sports_stay_and_are_counted() -> None:

@@ -17,7 +17,7 @@ class Coaching:
     """The coaching collection: `title`, `text`, `sport`, `skillLevel`, `topic`, `status`."""
 
     collection: str = "coaching"
-    chunker_version: int = 1
+    chunker_version: int = 2
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""

@@ -24,7 +24,7 @@ class Docs:
     """The docs collection: `title`, `markdown`, `url`, `frontMatter`; a row written by hand may lack any of them."""
 
     collection: str = "docs"
-    chunker_version: int = 2
+    chunker_version: int = 3
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""

@@ -32,7 +32,7 @@ class Events:
     """The events collection; the daily ingest rewrites every row, its bookkeeping dates are not read."""
 
     collection: str = "events"
-    chunker_version: int = 2
+    chunker_version: int = 3
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""

@@ -26,7 +26,7 @@ class Films:
     """The couch_videos collection. Its view counter moves with every visit and is not read."""
 
     collection: str = "couch_videos"
-    chunker_version: int = 2
+    chunker_version: int = 3
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""

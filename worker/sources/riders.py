@@ -18,7 +18,7 @@ class Riders:
     """The riders collection."""
 
     collection: str = "riders"
-    chunker_version: int = 2
+    chunker_version: int = 3
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""

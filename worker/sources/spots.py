@@ -20,7 +20,7 @@ class Spots:
     """The spots collection. Ratings, photos and place caches change often and say nothing here: they are not read."""
 
     collection: str = "spots"
-    chunker_version: int = 2
+    chunker_version: int = 3
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:  # noqa: ARG002 - the Source protocol
         """None."""

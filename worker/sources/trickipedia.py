@@ -41,7 +41,7 @@ class Trickipedia:
     """The canonical trick catalogue."""
 
     collection: str = COLLECTION
-    chunker_version: int = 2
+    chunker_version: int = 3
 
     def neighbours(self, document: Document) -> Sequence[DocKey]:
         """The tricks named in the text, each once."""

@@ -20,7 +20,7 @@ _INVISIBLE: Final = re.compile(
 _LINE_END: Final = re.compile("\r\n?|[\u2028\u2029\x85]")
 _ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # Possessive, so that a tag that never ends costs one pass and no memory.
-_TAG: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})(?=[\s/>])(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>")
+_TAG: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})(?=[\s/>])((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>")
 _SPACES: Final = re.compile(r"[^\S\n]+")
 _LINE_EDGES: Final = re.compile(r" ?\n ?")
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
@@ -130,6 +130,40 @@ BLOCK_TAGS: Final = frozenset(
     ]
 )
 """HTML tags that end a line."""
+_BARE_ATTRIBUTES: Final = frozenset(
+    [
+        "allowfullscreen",
+        "async",
+        "autofocus",
+        "autoplay",
+        "checked",
+        "compact",
+        "contenteditable",
+        "controls",
+        "default",
+        "defer",
+        "disabled",
+        "download",
+        "hidden",
+        "inert",
+        "ismap",
+        "itemscope",
+        "loop",
+        "multiple",
+        "muted",
+        "nohref",
+        "noshade",
+        "novalidate",
+        "nowrap",
+        "open",
+        "playsinline",
+        "readonly",
+        "required",
+        "reversed",
+        "selected",
+    ]
+)
+"""HTML attributes that stand without a value (the boolean attributes of the HTML standard, and HTML 4's)."""
 _UNREAD: Final = (("<!--", "-->"), ("<script", "</script>"), ("<style", "</style>"))
 
 
@@ -180,8 +214,13 @@ def _without_unread(text: str) -> str:
 
 def _tag_to_text(match: re.Match[str]) -> str:
     name = match.group(2).lower()
+    if (name not in INLINE_TAGS and name not in BLOCK_TAGS) or not _is_markup(match.group(3)):
+        return match.group()  # "<your name>", "a <b" and "a <b c> d" are somebody's words
     if name in INLINE_TAGS:
         return ""
-    if name not in BLOCK_TAGS:
-        return match.group()  # "<your name>" and "a <b" are somebody's words
     return "\n- " if name == "li" and not match.group(1) else "\n"
+
+
+def _is_markup(attributes: str) -> bool:
+    """Whether what stands behind a tag's name can be its attributes."""
+    return "=" in attributes or all(word in _BARE_ATTRIBUTES for word in attributes.lower().replace("/", " ").split())

@@ -131,13 +131,16 @@ class Fields:
         return None
 
     def sports(self, *names: str) -> list[str]:
-        """The sports of a field (a string or an array), canonical where known, each once, in their order."""
+        """The sports of a field (a string or an array), canonical where known, each once, in their order.
+
+        What holds no letter is no sport.
+        """
         found: dict[str, None] = {}
         for value in next((words for name in names if (words := self.words(name))), list[str]()):
             sport = canonical_sport(value[:LONGEST_LABEL])
             if not is_known(sport):
                 self.note("unknown_sport")
-            if sport is not None:
+            if sport is not None and any(map(str.isalpha, sport)):  # a number or a date names none
                 found[sport] = None
         return list(found)
 
