@@ -86,10 +86,38 @@ def test_a_generation_is_built_while_all_is_ready_and_then_switched_rolled_back_
             await asyncio.sleep(10)
             assert differences(stage.db, SOURCES, stage.now()) == []
         assert stage.db.generations == Generations(stage.db.pin, turn=4)
+        assert stage.meter.came_in == stage.meter.outcomes.total()
         assert len(stage.client.sent) == len(set(stage.client.sent)) == 24
         assert len(client.sent) == len(set(client.sent)) == 23
         stop.set()
         await serving
+
+    virtual.run(main)
+
+
+def test_a_change_amid_a_long_scan_loses_no_count() -> None:
+    """What the drain had no time for is left to the leader that begins again, and counted as that."""
+
+    async def main() -> None:
+        stage, stop = Stage(), asyncio.Event()
+        client = SimClient(stage.weather, model_of(NEXT))
+        for number in range(300):
+            stage.put(document(number, "Ollie", f"text {number}"), told=False)
+        stage.client.seconds = 20.0
+        serving = asyncio.create_task(leader(stage, client).serve(stop))
+        await asyncio.sleep(5)
+        ask(stage, "build", NEXT)
+        await until_changed(serving)
+        assert stage.meter.outcomes["superseded"] > 0
+        assert stage.meter.came_in == stage.meter.outcomes.total()
+        stage.client.seconds = 0.0
+        serving = asyncio.create_task(leader(stage, client).serve(stop))
+        await asyncio.sleep(60)
+        assert differences(stage.db, SOURCES, stage.now()) == []
+        stop.set()
+        await serving
+        assert stage.meter.came_in == stage.meter.outcomes.total()
+        assert stage.health.reasons == {}
 
     virtual.run(main)
 

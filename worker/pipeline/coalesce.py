@@ -6,7 +6,8 @@ out again until it is released: one publish in flight per document.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,6 +59,7 @@ class Coalescer:
         self._held: dict[DocKey, _Waiting] = {}  # came in while the document was being worked on
         self._busy: set[DocKey] = set()
         self._unsettled = 0
+        self._by_source: Counter[str] = Counter()
         self._closed = False
         self._filled = asyncio.Event()
         self._emptied = asyncio.Condition()
@@ -66,6 +68,11 @@ class Coalescer:
     def unsettled(self) -> int:
         """How many changes are inside: waiting or being worked on."""
         return self._unsettled
+
+    @property
+    def unsettled_by_source(self) -> Mapping[str, int]:
+        """The same for each source."""
+        return +self._by_source
 
     @property
     def waiting(self) -> int:
@@ -82,8 +89,9 @@ class Coalescer:
         if self._unsettled >= self._capacity:
             async with self._emptied:
                 await self._emptied.wait_for(lambda: self._unsettled < self._capacity)
-        self._unsettled += 1
         key = received.change.key
+        self._unsettled += 1
+        self._by_source[key.source] += 1
         if key in self._busy:
             self._add(self._held, received)
         elif received.change.origin in URGENT:
@@ -113,6 +121,7 @@ class Coalescer:
             for received in work.received:
                 received.settled()
             self._unsettled -= len(work.received)
+            self._by_source[work.key.source] -= len(work.received)
             if held := self._held.pop(work.key, None):
                 self._urgent[work.key] = held
         self._filled.set()

@@ -162,6 +162,7 @@ class Leader:
         rest = self._terms.drain - (self._around.clock.monotonic() - began)
         stored = await within(max(rest, LAST_WORDS), duties.save_checkpoint())
         if not stop.is_set():
+            self._leave_to_the_next()
             raise _other_generations()
         return Farewell(self._coalescer.unsettled, stored)
 
@@ -230,6 +231,15 @@ class Leader:
             await persist("database", self._book.load)
         self._around.health.scans_pending(self._book.urgent)
         return stored.position
+
+    def _leave_to_the_next(self) -> None:
+        """Give what the drain had no time for its outcome: the leader that begins now looks at all of it again.
+
+        The process goes on, and with it the sums of its figures (promise: conservation).
+        """
+        for source, changes in self._coalescer.unsettled_by_source.items():
+            for _ in range(changes):
+                self._around.meter.settled(source, "superseded", None)
 
     async def _take_over_generations(self) -> None:
         """See that those are the ones that live, and remove what was dropped: nobody writes there any more."""
