@@ -17,6 +17,13 @@ def tool(name: str) -> str:
     return found if found is not None else _absent(f"{name} is not installed")
 
 
+def shared_library(name: str, package: str) -> str:
+    """The path of a library that a Debian package brings beside its program, or a skip with the reason."""
+    tool(package)
+    found = sorted(Path("/usr/lib").glob(f"*/{package}/{name}")) + sorted(Path("/usr/lib").glob(f"{package}/{name}"))
+    return str(found[0]) if found else _absent(f"{name} is not installed (apt-get install {package})")
+
+
 def node_package(name: str) -> Path:
     """The folder of an npm package, or a skip with the reason (a failure where REQUIRE_TOOLS=1)."""
     tool("node")

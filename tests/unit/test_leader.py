@@ -381,7 +381,7 @@ class Stuck(SimClient):
 def test_a_backlog_behind_a_stuck_head_takes_no_room() -> None:
     """One document waits for its vector for ever, and an hour of changes passes it: what is held does not grow.
 
-    The stored position stays in front of the stuck one, and the next start reads on from there.
+    The stored position stays in front of the stuck one, and the next start reads on from there (B10).
     """
 
     async def main() -> None:
@@ -405,6 +405,12 @@ def test_a_backlog_behind_a_stuck_head_takes_no_room() -> None:
         serving.cancel()
         await asyncio.wait({serving})
         await embedder.close()
+        stage.world = replace(stage.world, embedder=stage.embedder)
+        serving = asyncio.create_task(stage.leader().serve(stop))
+        await asyncio.sleep(60)
+        assert wrong(stage) == []
+        stop.set()
+        await serving
 
     virtual.run(main)
 
