@@ -164,6 +164,26 @@ def test_a_process_that_is_killed_in_the_middle_of_a_call_leaves_it_counted() ->
     virtual.run(main)
 
 
+def test_a_purse_under_the_same_leadership_takes_no_reservation_for_its_own() -> None:
+    """When generations change the leader begins again under its lease: what was cut off then stays counted beside."""
+
+    async def main() -> None:
+        kit = Kit(1.0)
+        kit.client.hang = True
+        call = asyncio.create_task(kit.embedder.embed([words(40, "a")]))
+        await asyncio.sleep(5)
+        call.cancel()
+        await kit.embedder.close()
+        again = Purse(1.0, lambda _model, tokens: tokens * WORD, kit.book, kit.around)
+        again.led_by(Leadership(1))
+        reservation = await again.reserve(MODEL.name, 30)
+        assert kit.counted == pytest.approx(0.7)
+        await again.settle(reservation, 0.2, MODEL.name, 30)
+        assert kit.counted == pytest.approx(0.6)
+
+    virtual.run(main)
+
+
 @pytest.mark.parametrize(
     ("error", "counts"),
     [

@@ -67,6 +67,8 @@ class Purse:
         self._book = book
         self._around = around
         self._leadership: Leadership | None = None
+        # When generations change, the next purse goes on under the same epoch, and what was cut off stays open.
+        self._mark = f"{around.rng.getrandbits(32):08x}"
         self._reservations = self._waiting = self._on_their_way = 0
         self._dearest: dict[str, float] = {}
         self._counted = Counted("", 0.0)
@@ -142,7 +144,8 @@ class Purse:
     async def _reserved(self, usd: float) -> Reservation | None:
         leader, persist = self._led(), self._around.persist
         self._reservations += 1
-        wanted = Reservation(utc_day(self._around.clock.now()), f"{leader.epoch}-{self._reservations}", usd)
+        name = f"{leader.epoch}-{self._mark}-{self._reservations}"
+        wanted = Reservation(utc_day(self._around.clock.now()), name, usd)
         fits = await persist("database", lambda: self._book.reserve(wanted, self._daily_usd, leader))
         if not fits:
             self._counted = Counted(wanted.day, await persist("database", lambda: self._book.counted(wanted.day)))

@@ -1,6 +1,6 @@
 """What embedding has cost, a row a UTC day: implements `worker.ports.SpendBook`.
 
-    {_id: "2026-11-30", epoch, countedUsd, open: {"<epoch>-<number>": dollars}}
+    {_id: "2026-11-30", epoch, countedUsd, open: {"<epoch>-<purse>-<number>": dollars}}
 
 `countedUsd` includes what is open. Each write matches only rows of its own or an older epoch, as the checkpoint's do.
 """
