@@ -1,11 +1,8 @@
-"""How near the embedder comes to its provider's limit, in how few requests; and the local model through the pipeline.
-
-A token limit gives a minute's worth at once and then so much a second: what is measured is the time after that first
-minute's worth is spent, when the limit alone decides.
-"""
+"""How near the embedder comes to its provider's limit, in how few requests; the local model through the pipeline."""
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil
 from random import Random
@@ -40,7 +37,7 @@ def measure(options: Options) -> Report:
 
 async def _measure(*, quick: bool) -> Report:
     report = Report("embedding")
-    await _limit(report, seconds=8 if quick else 30)
+    await _limit(report, spans=2 if quick else 5)
     with server() as uri:
         await _requests(report, uri, 300 if quick else 1000)
         await _local(report, uri, rounds=1 if quick else 3, count=120 if quick else 600)
@@ -57,22 +54,24 @@ class Words:
         return len(text.split())
 
 
-async def _limit(report: Report, seconds: float) -> None:
+async def _limit(report: Report, spans: int) -> None:
     """Three askers that never stop, an endpoint 150 ms away that holds a limit, with and without our knowing it.
 
-    The endpoint's limit is the strictest kind, of every span of `_PER` seconds, and it counts what it let through.
+    The endpoint's limit is the strictest kind, of every span of `_PER` seconds, and it counts what it let through: in
+    so many spans, from the first call on, that can never be more than so many times the limit of one.
     """
     for what, known in (("the limit is set", True), ("only the endpoint knows it", False)):
-        accepted, refused, calls = await _askers(seconds, known=known)
-        report.aim(f"tokens let through ÷ allowed, {what}", accepted / (_CAP * seconds / 60), "at least", 0.95)
-        report.add(f"requests refused (429), {what}", refused / max(1, calls) * 100, "%")
+        counted = await _askers(spans * _PER, known=known)
+        allowed = spans * _CAP * _PER / 60
+        report.aim(f"tokens let through ÷ allowed, {what}", counted["accepted"] / allowed, "at least", 0.95)
+        report.add(f"requests refused (429), {what}", counted["refused"] / counted["calls"] * 100, "%")
     report.notes.append(
         f"limit {_CAP:,} tokens a minute in every {_PER:g} s, embedder over HTTP {_LATENCY * 1000:.0f} ms away"
     )
 
 
-async def _askers(seconds: float, *, known: bool) -> tuple[float, float, int]:
-    """Tokens let through in so many seconds, after the first span; requests refused, requests in all."""
+async def _askers(seconds: float, *, known: bool) -> Mapping[str, int]:
+    """What the endpoint has counted after so many seconds."""
     model = replace(OPENAI_SMALL, dimensions=64)  # narrow, so that making and reading the answers costs nothing
     rng = Random(2)  # noqa: S311 - sample text
     limits = Limits(texts=8, tokens_per_minute=_CAP if known else None)
@@ -86,17 +85,14 @@ async def _askers(seconds: float, *, known: bool) -> tuple[float, float, int]:
                 await embedder.embed([f"{sentence(rng, _WORDS)} {rng.random()}" for _ in range(_GROUP)])
 
         askers = [asyncio.create_task(ask()) for _ in range(_PUMPS)]
-        await asyncio.sleep(_PER)
-        before, began = await asyncio.to_thread(fake.counters), time.monotonic()
         await asyncio.sleep(seconds)
-        after, took = await asyncio.to_thread(fake.counters), time.monotonic() - began
+        counted = await asyncio.to_thread(fake.counters)
         for asker in askers:
             asker.cancel()
         await asyncio.gather(*askers, return_exceptions=True)
         await embedder.close()
         await client.close()
-    accepted = (after["accepted"] - before["accepted"]) * seconds / took
-    return accepted, after["refused"] - before["refused"], after["calls"] - before["calls"]
+    return counted
 
 
 async def _requests(report: Report, uri: str, count: int) -> None:
