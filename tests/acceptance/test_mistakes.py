@@ -66,7 +66,8 @@ def test_a_taken_port(tmp_path: Path) -> None:
 def test_a_pin_of_another_model(mongo_uri: str, database_name: str) -> None:
     """A database pinned to one model is not touched under another: 78, naming both."""
     env = environment(ATLAS_URI=mongo_uri, ATLAS_DB=database_name, OPENROUTER_API_KEY="k")
-    for looking in (["status"], ["verify"], ["plan"], ["dead-letters", "list"]):  # who only looks pins nothing
+    for looking in (["status"], ["verify"], ["plan"], ["dead-letters", "list"], ["index", "status"]):
+        # who only looks pins nothing
         assert command(*looking, "--json", env=env).code == 0
     with MongoClient[dict[str, Any]](mongo_uri) as client:
         assert client[database_name].list_collection_names() == []
@@ -118,7 +119,18 @@ def test_usage_errors(module: str, arguments: list[str]) -> None:
     assert error["message"] in " ".join(done.err.split()) or "no command" in error["message"]
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["verify"], ["verify", "--repair"], ["dead-letters", "list"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status"],
+        ["verify"],
+        ["verify", "--repair"],
+        ["plan"],
+        ["dead-letters", "list"],
+        ["pin", "status"],
+        ["index", "status"],
+    ],
+)
 def test_a_folder_where_no_database_lives(tmp_path: Path, arguments: list[str]) -> None:
     """Who only looks makes none at a mistyped name: 78, naming the folder, and nothing is left there."""
     typo = tmp_path / "typo"

@@ -30,7 +30,7 @@ async def ensure_index(where: Where, *, update: bool) -> int:
 
 async def index_status(where: Where) -> int:
     """Say how each index stands; 1 when one is not ready or leaves chunks out."""
-    async with opened(embedded=where.embedded, data=where.data, create=False) as app:
+    async with opened(embedded=where.embedded, data=where.data, create=False, writes=False) as app:
         index = MongoVectorIndex(app.database)
         states = [await index.status(pin) for pin in _pins(app)]
     return _answer(where, states)
