@@ -381,7 +381,8 @@ class Request:
     """A piece of work that a command left for the leader.
 
     `backfill` {sources}: scan them; `look` {keys: [{source, id}], discard: [chunk ids]}: remove these chunk rows, then
-    look at these documents again; `forget` {keys}: drop their dead letters. `again`: a former leader has begun it.
+    look at these documents again; `forget` {keys}: drop their dead letters; `pin` {act, pin, turn}: change the
+    generations. `again`: a former leader has begun it.
     """
 
     id: str

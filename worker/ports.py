@@ -210,10 +210,13 @@ class Requests(Protocol):
         """Leave a request; its id."""
         ...
 
-    async def take(self, leadership: Leadership) -> Request | None:
+    async def take(self, leadership: Leadership, *, pins: bool = False) -> Request | None:
         """The oldest request that is not finished; it is begun now.
 
-        A leader does one at a time, so it gets the same one again until it is finished: an answer may be lost.
+        With `pins` one of those of the kind `pin`, else of all others: a rollback must not wait behind a backfill, nor
+        behind a look that an outage holds up.
+
+        A leader does one of each at a time, so it gets the same one again until it is finished: an answer may be lost.
         """
         ...
 

@@ -138,6 +138,21 @@ async def test_a_request_is_done_by_the_leader(database: Database) -> None:
     assert await requests.result("unknown") is None
 
 
+async def test_a_change_of_generations_waits_for_no_other_request(database: Database) -> None:
+    """Each of the two lanes has its own oldest."""
+    requests = MongoRequests(database, SystemClock())
+    _, leader = await successor(database)
+    work = await requests.submit("backfill", {})
+    change = await requests.submit("pin", {"act": "rollback"})
+    begun, also = await requests.take(leader), await requests.take(leader, pins=True)
+    assert begun is not None
+    assert also is not None
+    assert (begun.id, also.id) == (work, change)
+    await requests.finish(also, {"changed": True}, leader)
+    assert await requests.take(leader, pins=True) is None
+    assert await requests.take(leader) == begun
+
+
 async def test_a_request_that_nobody_has_begun_can_be_withdrawn(database: Database) -> None:
     """One that was begun stays: its leader finishes it."""
     requests = MongoRequests(database, SystemClock())

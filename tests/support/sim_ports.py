@@ -321,12 +321,13 @@ class SimRequests(_Port):
         """Not simulated: the writer leaves requests."""
         raise NotImplementedError
 
-    async def take(self, leadership: Leadership) -> Request | None:
-        """The oldest that is not finished."""
+    async def take(self, leadership: Leadership, *, pins: bool = False) -> Request | None:
+        """The oldest of its lane that is not finished."""
 
         def effect() -> Request | None:
             self._db.fence(leadership)
-            return next((one for one in self._db.requests.values() if one.id not in self._db.results), None)
+            lane = (one for one in self._db.requests.values() if (one.kind == "pin") == pins)
+            return next((one for one in lane if one.id not in self._db.results), None)
 
         return await self._weather.write(effect)
 

@@ -1,6 +1,7 @@
 """A generation beside the active one, on the way of a change: built quietly, kept fresh, in nobody's way."""
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -132,6 +133,33 @@ def test_a_leader_that_knows_other_generations_does_not_begin() -> None:
         stage.put(document(1, "Ollie", "text"), told=False)
         await until_changed(asyncio.create_task(late.serve(asyncio.Event())))
         assert stage.texts(1) == []
+
+    virtual.run(main)
+
+
+def test_a_rollback_does_not_wait_for_a_look_that_an_outage_holds_up() -> None:
+    """The new model's provider is down and somebody has asked for a repair: that is when a rollback is wanted."""
+
+    async def main() -> None:
+        stage, stop = Stage(), asyncio.Event()
+        client = SimClient(stage.weather, model_of(NEXT))
+        stage.db.generations = Generations(NEXT, stage.db.pin, "previous")
+        serving = asyncio.create_task(leader(stage, client).serve(stop))
+        await asyncio.sleep(5)
+        client.seconds = math.inf
+        stage.put(document(1, "Ollie", "text"), told=False)
+        stage.db.requests["look"] = Request("look", "look", {"keys": [{"source": "tricks", "id": 1}]})
+        await asyncio.sleep(5)
+        ask(stage, "rollback", stage.db.pin)
+        await asyncio.wait_for(until_changed(serving), 60)
+        assert stage.db.generations.active == stage.db.pin
+        assert "look" not in stage.db.results
+        client.seconds = 0.0
+        serving = asyncio.create_task(leader(stage, client).serve(stop))
+        await asyncio.sleep(10)
+        assert stage.db.results["look"] == {"looked": 1}
+        stop.set()
+        await serving
 
     virtual.run(main)
 

@@ -29,9 +29,10 @@ class MongoRequests:
         await self._database.insert(REQUESTS, row)
         return request_id
 
-    async def take(self, leadership: Leadership) -> Request | None:
-        """The oldest request that is not finished, again when the answer to the first take was lost."""
-        query = {"result": {"$exists": False}, "epoch": {"$lte": leadership.epoch}}
+    async def take(self, leadership: Leadership, *, pins: bool = False) -> Request | None:
+        """The oldest request of its lane that is not finished, again when the answer to the first take was lost."""
+        lane = "pin" if pins else {"$ne": "pin"}
+        query = {"result": {"$exists": False}, "epoch": {"$lte": leadership.epoch}, "kind": lane}
         rows = await self._database.find(REQUESTS, query, sort=[("leftAt", 1)], limit=1)
         if not rows:
             return None
@@ -51,7 +52,7 @@ class MongoRequests:
             raise FencedOff(message)
 
     async def under_way(self) -> bool:
-        """Whether a leader is at work on any request: they are done one at a time, and a backfill takes a while."""
+        """Whether a leader is at work on any request: few are done at a time, and a backfill takes a while."""
         begun = {"result": {"$exists": False}, "epoch": {"$gt": 0}}
         return await self._database.find_one(REQUESTS, begun, {"_id": 1}) is not None
 

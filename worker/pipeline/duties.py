@@ -124,10 +124,14 @@ class Duties:
                 await self._around.persist("database", lambda: self._book.want(due, "scheduled"))  # noqa: B023 - called before `due` moves
             await self._around.clock.sleep(RESCAN_CHECK_EVERY)
 
-    async def serve_requests(self) -> None:
-        """Do what commands left to be done, one at a time; of sources that are not watched, nothing."""
+    async def serve_requests(self, *, pins: bool = False) -> None:
+        """Do what commands left to be done, one at a time; of sources that are not watched, nothing.
+
+        With `pins` the changes of generations, which wait for nothing else.
+        """
+        take = partial(self._papers.requests.take, self._leadership, pins=pins)
         while True:
-            request = await self._around.persist("database", lambda: self._papers.requests.take(self._leadership))
+            request = await self._around.persist("database", take)
             if request is None:
                 await self._around.clock.sleep(REQUESTS_EVERY)
                 continue

@@ -149,6 +149,7 @@ class Leader:
                 duties.end_what_expires(),
                 duties.rescan_by_the_clock(self._terms.rescan_every),
                 duties.serve_requests(),
+                duties.serve_requests(pins=True),
                 self._watch(desk),
             )
             workers = self._start_workers(group, duties)
