@@ -26,7 +26,7 @@ MOST_VIDEOS: Final = 10
 MOST_TUTORIALS: Final = 4
 MOST_RIDERS: Final = 6
 LONGEST_DESCRIPTION: Final = 180  # characters
-MOST_SECONDS: Final = 3.0
+MOST_SECONDS: Final = 2.0
 """Of a search through one collection: no index serves a word inside a text, and the call itself has ten."""
 _SHORTEST_ALIAS: Final = 4  # characters; "hop" and "180" stand in every other text
 _MOST_NAMES: Final = 12
