@@ -37,6 +37,7 @@ def pin_build(where: Where, *, model: str | None, dimensions: int | None, provid
 
 @pin.command("switch")
 @click.option("--accept-dead-letters", is_flag=True, help="Also if dead-lettered documents are not found any more.")
+@click.option("--accept-unwatched", is_flag=True, help="Also if sources that are not watched are not found any more.")
 @click.option(
     "--sample",
     type=click.IntRange(0, MOST_SAMPLED),
@@ -44,11 +45,13 @@ def pin_build(where: Where, *, model: str | None, dimensions: int | None, provid
     help="Embed N stored texts again, to find vectors of another model (default: 8 by the local model, else 0).",
 )
 @everywhere
-def pin_switch(where: Where, *, accept_dead_letters: bool, sample: int | None) -> int:
+def pin_switch(where: Where, *, accept_dead_letters: bool, accept_unwatched: bool, sample: int | None) -> int:
     """Search the other model's chunks from now on, if they are complete and right."""
     from worker.commands.pin import switch as command
 
-    return asyncio.run(command(where, accept_dead_letters=accept_dead_letters, sample=sample))
+    return asyncio.run(
+        command(where, accept_dead_letters=accept_dead_letters, accept_unwatched=accept_unwatched, sample=sample)
+    )
 
 
 @pin.command("rollback")

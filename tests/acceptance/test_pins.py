@@ -277,6 +277,20 @@ def test_without_a_worker_the_command_does_it_itself(env: dict[str, str], databa
     assert again.value["embeddings"] == 0, "the same model's texts are there"
 
 
+def test_what_is_not_watched_any_more_is_not_lost_without_a_word(env: dict[str, str], database: Rows) -> None:
+    """Its chunks are searched until the switch, and no other generation is built of it."""
+    fill(database, 3)
+    database.docs.insert_one({"path": "a.md", "title": "A", "markdown": "Words.", "url": "/a"})
+    assert command("backfill", "--json", env=env).code == 0
+    narrow = {**env, "WORKER_SOURCES": "trickipedia"}
+    assert pin(narrow, "build", *SAME_WIDTH).code == 0
+    assert "docs" in pin(narrow, "status").value["switch"]["why"][0]
+    refused = pin(narrow, "switch")
+    assert (refused.code, refused.value["switched"]) == (1, False), refused.out
+    assert "--accept-unwatched" in refused.value["why"][0]
+    assert pin(narrow, "switch", "--accept-unwatched").code == 0
+
+
 def test_a_build_by_the_command_goes_on_after_a_kill(env: dict[str, str], database: Rows, fake: Embedder) -> None:
     """Nobody else leads: killed in the middle, given again, it keeps what it has and sends what it lacks."""
     fill(database, DOCUMENTS)

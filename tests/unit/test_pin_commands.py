@@ -10,6 +10,7 @@ from brain.knowledge.pin import MINILM, OPENAI_LARGE, OPENAI_SMALL, Pin
 from worker.commands.pin_build import Order, begin_index, model_of
 from worker.commands.pin_desk import PinDesk, Progress, Standing, reasons_against
 from worker.errors import PinRefused, WrongTopology
+from worker.generations import Generations, changed
 from worker.vector_index import IndexState
 
 PIN = Pin("vendor/next", 4, "knowledge_chunks_next", "knowledge_vec_next")
@@ -26,12 +27,15 @@ def test_nothing_speaks_against_what_is_built_and_ready() -> None:
 def test_every_reason_against_a_switch_is_told_at_once() -> None:
     """What is not built, an index that cannot serve, documents that would vanish: each with what to do."""
     half = replace(BUILT, progress={"tricks": Progress(3, 7, done=False)}, index=replace(READY, status="BUILDING"))
-    built, index, letters = reasons_against(half, ["tricks/n:1", "tricks/n:2", "tricks/n:3", "tricks/n:4"])
+    keys = ["tricks/n:1", "tricks/n:2", "tricks/n:3", "tricks/n:4"]
+    built, index, letters, unwatched = reasons_against(half, keys, ["films", "spots"])
     assert "tricks" in built
     assert "BUILDING" in index
     assert "4 dead-lettered" in letters
     assert "tricks/n:3 …" in letters
     assert "--accept-dead-letters" in letters
+    assert "films, spots" in unwatched
+    assert "--accept-unwatched" in unwatched
 
 
 @pytest.mark.parametrize(
@@ -102,3 +106,24 @@ async def test_an_index_that_the_tier_has_no_room_for_takes_the_generation_back(
         other = Desk(state, full=False)
         await begin_index(cast("PinDesk", other), PIN)
         assert other.done == done
+
+
+class Pins:
+    """Generations that somebody changes meanwhile."""
+
+    def __init__(self) -> None:
+        self.pins = self
+        self.now = Generations(Pin("vendor/now", 4), PIN, "next")
+
+    async def load(self) -> Generations:
+        """As they are."""
+        return self.now
+
+
+async def test_who_builds_a_generation_notices_that_it_was_dropped() -> None:
+    """Else it would make the collection and a search index anew, which no row names."""
+    desk = Pins()
+    await PinDesk.still(cast("PinDesk", desk), PIN)
+    desk.now = changed(desk.now, "drop", PIN)
+    with pytest.raises(PinRefused, match="dropped meanwhile"):
+        await PinDesk.still(cast("PinDesk", desk), PIN)

@@ -34,21 +34,24 @@ async def status(where: Where) -> int:
             where.answer({"generations": [], "leaving": [], "switch": {"allowed": False, "why": why}}, why[0])
             return EXIT_OK
         standings = [await desk.standing(pin) for pin in generations.live]
-        why = _why_not(generations, standings, await desk.lacking(generations))
+        why = _no_next(generations) or reasons_against(
+            standings[1], await desk.lacking(generations), await desk.unwatched(generations)
+        )
     report = _report(generations, standings, why)
     where.answer(report, _shown(generations, standings, why))
     return EXIT_OK
 
 
-async def switch(where: Where, *, accept_dead_letters: bool, sample: int | None = None) -> int:
+async def switch(where: Where, *, accept_dead_letters: bool, accept_unwatched: bool, sample: int | None = None) -> int:
     """Search the next generation from now on, if it is complete and right; 1 when it is not."""
     async with pin_desk(where) as desk:
         generations = await desk.pins.load()
         pin = generations.beside
         if pin is None or generations.role != "next":
-            return _refused(where, "switched", ["there is no next generation: `pin build --model M` makes one"])
+            return _refused(where, "switched", _no_next(generations))
         lacking: Sequence[str] = () if accept_dead_letters else await desk.lacking(generations)
-        if why := reasons_against(await desk.standing(pin), lacking):
+        unwatched: Sequence[str] = () if accept_unwatched else await desk.unwatched(generations)
+        if why := reasons_against(await desk.standing(pin), lacking, unwatched):
             return _refused(where, "switched", why)
         async with opened(embedded=where.embedded, data=where.data, create=False) as app:
             with Spinner("comparing", shown=where.people) as spinner:
@@ -152,10 +155,10 @@ async def _until_removed(desk: PinDesk, pin: Pin) -> bool:
     return True
 
 
-def _why_not(generations: Generations, standings: Sequence[Standing], lacking: Sequence[str]) -> list[str]:
+def _no_next(generations: Generations) -> list[str]:
     if generations.beside is None or generations.role != "next":
         return ["there is no next generation: `pin build --model M` makes one"]
-    return reasons_against(standings[1], lacking)
+    return []
 
 
 def _role(generations: Generations, standing: Standing) -> str:

@@ -81,6 +81,7 @@ async def build(where: Where, order: Order) -> int:
             await _until_built(where, desk, app, pin)
             differing = await _mended(where, app, pin)
             embedded = app.embedded["embeddings"]
+        await desk.still(pin)
         index = await ensure(desk.index, pin, desk.clock)
         chunks = (await desk.standing(pin)).chunks
     return _answer(where, Built(pin, chunks, embedded, differing, index, warnings))
@@ -158,9 +159,7 @@ async def _until_built(where: Where, desk: PinDesk, app: App, pin: Pin) -> None:
                 bars.moved(Scan(source, "generation", "", done=progress.done, seen=progress.seen))
             if standing.built:
                 return
-            if pin not in (await desk.pins.load()).live:
-                message = f"{pin.collection} was dropped meanwhile"
-                raise PinRefused(message)
+            await desk.still(pin)
             leadership = await app.lease.acquire()
             if leadership is not None:
                 try:

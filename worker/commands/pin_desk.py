@@ -104,6 +104,18 @@ class PinDesk:
         then = await MongoKnowledge(self.database, generations.beside, self.clock).chunks(keys)
         return sorted(now.keys() - then.keys())
 
+    async def unwatched(self, generations: Generations) -> Sequence[str]:
+        """Sources that are searched now and that WORKER_SOURCES does not name: no other generation is built of them."""
+        others = {"$match": {"source": {"$nin": list(self.settings.sources)}}}
+        rows = await self.database.aggregate(generations.active.collection, [others, {"$group": {"_id": "$source"}}])
+        return sorted(str(row["_id"]) for row in rows)
+
+    async def still(self, pin: Pin) -> None:
+        """Raise PinRefused when the generation does not live any more: whoever goes on would make it anew."""
+        if pin not in (await self.pins.load()).live:
+            message = f"{pin.collection} was dropped meanwhile"
+            raise PinRefused(message)
+
 
 @asynccontextmanager
 async def pin_desk(where: Where) -> AsyncGenerator[PinDesk]:
@@ -127,7 +139,7 @@ async def pin_desk(where: Where) -> AsyncGenerator[PinDesk]:
             await embedders.close()
 
 
-def reasons_against(standing: Standing, lacking: Sequence[str]) -> list[str]:
+def reasons_against(standing: Standing, lacking: Sequence[str], unwatched: Sequence[str] = ()) -> list[str]:
     """Why a generation may not be switched to, as far as can be seen without comparing everything."""
     open_ = [name for name, source in standing.progress.items() if not source.done]
     reasons = [f"it is not built yet: {', '.join(open_)} (`pin build` shows how far it is)"] if open_ else []
@@ -138,5 +150,10 @@ def reasons_against(standing: Standing, lacking: Sequence[str]) -> list[str]:
         reasons.append(
             f"{len(lacking)} dead-lettered documents would not be found any more ({shown}): `dead-letters retry`, or "
             "--accept-dead-letters"
+        )
+    if unwatched:
+        reasons.append(
+            f"what is stored of {', '.join(unwatched)} would not be found any more: WORKER_SOURCES does not name it; add "
+            "it there and `pin build`, or --accept-unwatched"
         )
     return reasons
