@@ -152,8 +152,9 @@ def reasons_against(standing: Standing, lacking: Sequence[str], unwatched: Seque
             "--accept-dead-letters"
         )
     if unwatched:
+        names = ", ".join(unwatched)
         reasons.append(
-            f"what is stored of {', '.join(unwatched)} would not be found any more: WORKER_SOURCES does not name it; add "
-            "it there and `pin build`, or --accept-unwatched"
+            f"what is stored of {names} would not be found any more, since WORKER_SOURCES does not name it: add it "
+            "there and `pin build`, or --accept-unwatched"
         )
     return reasons
