@@ -78,6 +78,7 @@ async def test_a_resync_that_cannot_begin_is_not_silent(server: FakeMongod, data
         await life.until_stored("t: a")
         server.script.always("update", Fail(262))
         server.script.on("getMore", Fail(286))
+        await until(lambda: life.figure('stream_reopens_total{reason="history_lost"}') == 1, "the loss")
         await until(lambda: "paused (database)" in life.reasons, "the reason")
         assert not life.board.snapshot().ready
         lose(server, 1)
