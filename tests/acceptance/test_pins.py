@@ -99,7 +99,7 @@ class Editor:
         self.edits = 0
 
     def _edit(self) -> None:
-        while not self._stop.wait(0.3):
+        while not self._stop.wait(1.0):
             self.edits += 1
             name = f"Trick {self.edits % DOCUMENTS}"
             self._database.trickipedia.update_one({"name": name}, {"$set": {"description": f"Edit {self.edits}."}})
