@@ -15,13 +15,14 @@ from brain.knowledge.connect import Row
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import object_id, owner_queries, owns
 from brain.knowledge.domain.statuses import Progress, progress
-from brain.tool import ToolContext
+from brain.tool import LONGEST_WORDS, ToolContext
 
 MOST_LISTS: Final = 500
 """Lists of a rider that are read."""
 MOST_TRICKS: Final = 5_000
 """Tricks that are read at once."""
-LONGEST_NAME: Final = 120
+LONGEST_NAME: Final = LONGEST_WORDS
+"""As long as one in an argument: the same name asked for again must be recognised."""
 
 _LIST: Final[Mapping[str, Any]] = {"name": 1, "user": 1, "userId": 1, "tricks": 1, "createdAt": 1}
 _TRICK: Final[Mapping[str, Any]] = {"name": 1, "list_id": 1, "checked": 1, "createdAt": 1, "updatedAt": 1}
@@ -56,7 +57,8 @@ async def tricks_on(context: ToolContext, lists: Sequence[Row]) -> dict[ObjectId
     entries = {row["_id"]: entries_of(row) for row in lists}
     claimed: dict[str, list[Row]] = {str(id_): [] for id_ in entries}
     for row in await _rows(context, {"list_id": {"$in": list(claimed)}}):
-        claimed[row["list_id"]].append(row)
+        if isinstance(row["list_id"], str):  # an array of ids meets the query too, and is on no list
+            claimed[row["list_id"]].append(row)
     known = {row["_id"]: row for rows in claimed.values() for row in rows}
     strays = {id_ for array in entries.values() for id_ in array if id_ not in known}
     if strays:  # a row without `list_id`: of the old app, or half written
