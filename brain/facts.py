@@ -1,6 +1,6 @@
 """What a companion remembers of a rider, in short sentences: no fact twice, and not without end. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from brain.knowledge.domain.clean import one_line
@@ -9,6 +9,8 @@ from brain.knowledge.domain.names import name_key
 MOST_FACTS: Final = 30
 """The oldest are forgotten: all of them stand in every prompt."""
 LONGEST_FACT: Final = 200  # characters
+MOST_COMPARED: Final = 4 * MOST_FACTS
+"""Of the stored facts, the newest: the app may store any number, and each is compared with all others."""
 
 _ALIKE: Final = 0.75
 """The share of words that two facts must have in common to be one fact said twice."""
@@ -17,14 +19,14 @@ _DENIALS: Final = frozenset("not no never longer anymore stopped quit t dont doe
 """Words that turn a sentence into its opposite; "t" is the end of "don't"."""
 
 
-def remembered(known: Iterable[str], fact: str) -> list[str]:
+def remembered(known: Sequence[str], fact: str) -> list[str]:
     """The facts with this one, the newest last.
 
     A fact that is said again in other words stands once: the more detailed wording stays, and the newer of two that say
     the opposite. Facts that were stored without that care are put in order on the way.
     """
     facts: list[str] = []
-    for one in (*known, fact):
+    for one in (*known[-MOST_COMPARED:], fact):
         text = one_line(one)[:LONGEST_FACT].strip()
         if text:
             facts = _with(facts, text)
