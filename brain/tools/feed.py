@@ -141,8 +141,12 @@ async def _posts(context: ToolContext, first: _Condition, rest: _Condition, limi
 
 
 def _is_shown(row: Row, rider: str) -> bool:
-    """What the queries say, said exactly: to a database an array that holds "public" is public too."""
-    exact = row.get("status") == "published" and row.get("visibility") in ("public", "homies")
+    """What the queries say, said exactly: to a database an array that holds "public" is public too.
+
+    The same goes for authors: a post for homies needs one that can be read, and it is the one that the query was for.
+    """
+    seen, readable = row.get("visibility"), object_id(row.get("userId")) is not None
+    exact = row.get("status") == "published" and (seen == "public" or (seen == "homies" and readable))
     return exact or same_id(row.get("userId"), rider)
 
 
@@ -154,7 +158,8 @@ def _newest(row: Row) -> tuple[float, str]:
 async def _told(context: ToolContext, rows: Sequence[Row]) -> list[Post]:
     names = await _names(context, {id_ for row in rows if (id_ := object_id(row.get("userId"))) is not None})
     spots = await _spots(context, {id_ for row in rows if (id_ := object_id(row.get("spotId"))) is not None})
-    own = await _own_tricks(context) if any(same_id(row.get("userId"), context.rider) for row in rows) else {}
+    linked = any(row.get("trickIds") and same_id(row.get("userId"), context.rider) for row in rows)
+    own = await _own_tricks(context) if linked else {}
     return [_post(row, context, _Named(names, spots, own)) for row in rows]
 
 

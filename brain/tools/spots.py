@@ -1,6 +1,6 @@
 """Spots by words and places: the approved ones, the best rated first."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import Field
@@ -9,7 +9,7 @@ from pymongo.collation import Collation
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.names import contains
 from brain.knowledge.domain.phrases import telling
-from brain.knowledge.domain.visibility import APPROVED_SPOTS
+from brain.knowledge.domain.visibility import APPROVED_SPOTS, spot_is_public
 from brain.knowledge.sports import filed_under, known_sport, spellings
 from brain.registry import AnyTool
 from brain.spots import SPOT_FIELDS, SpotFound, spot_cards, spot_facts
@@ -49,15 +49,18 @@ class SpotsTold(Result):
 
 
 async def search_spots(context: ToolContext, arguments: SearchSpots) -> SpotsTold:
-    """The approved spots whose name holds the query, in that state and city.
+    """The approved spots of that very name; else those whose name holds the query, in that state and city.
 
     Where no name does, those with all its words in name, city and tags: "plaza seattle".
     """
-    sport, query = known_sport(arguments.sport), arguments.query
-    rows = await _found(context, arguments, sport, {"name": contains(query)} if query else {})
-    if not rows and query and (words := telling(query)[:_MOST_WORDS]):
-        anywhere = [{"$or": [{field: contains(word)} for field in _WORDS_IN]} for word in words]
-        rows = await _found(context, arguments, sport, {"$and": anywhere})
+    sport = known_sport(arguments.sport)
+    approved = {**APPROVED_SPOTS, **({"state": arguments.state} if arguments.state else {})}
+    rest = _rest(arguments, sport)
+    rows: list[Row] = []
+    if arguments.query:
+        rows = await _found(context, {"name": arguments.query}, [approved, *rest], loose=True)
+    for words in _ways(arguments.query):
+        rows = rows or await _found(context, approved, [*words, *rest], loose=arguments.state is not None)
     facts = [spot_facts(row, context.origin) for row in rows]
     found = [SpotRated.model_validate({**fact, "rating": fact["rating"] or 0}) for fact in facts]
     unknown = arguments.sport is not None and sport is None
@@ -70,24 +73,36 @@ async def search_spots(context: ToolContext, arguments: SearchSpots) -> SpotsTol
     )
 
 
-async def _found(
-    context: ToolContext, arguments: SearchSpots, sport: str | None, named: Mapping[str, Any]
-) -> list[Row]:
-    """The best rated. Only the first stage is served by an index, of the state where one is given."""
-    rest = [named] if named else []
-    if arguments.city:
-        rest.append({"city": contains(arguments.city)})
+def _rest(arguments: SearchSpots, sport: str | None) -> list[dict[str, Any]]:
+    """The conditions on city and sport, which no index serves."""
+    found: list[dict[str, Any]] = [{"city": contains(arguments.city)}] if arguments.city else []
     if sport is not None:
-        rest.append({"sportTypes": {"$in": [word for key in filed_under(sport) for word in spellings(key)]}})
+        found.append({"sportTypes": {"$in": [word for key in filed_under(sport) for word in spellings(key)]}})
+    return found
+
+
+def _ways(query: str | None) -> list[list[dict[str, Any]]]:
+    """In which ways a spot may hold the query, one to be tried after the other."""
+    if not query:
+        return [[]]
+    words = [{"$or": [{field: contains(word)} for field in _WORDS_IN]} for word in telling(query)[:_MOST_WORDS]]
+    return [[{"name": contains(query)}], *([words] if words else [])]
+
+
+async def _found(
+    context: ToolContext, first: Mapping[str, Any], rest: Sequence[Mapping[str, Any]], *, loose: bool
+) -> list[Row]:
+    """The best rated. `first` is served by an index: of the name, of the state, or of the rating."""
     pipeline: list[Mapping[str, Any]] = [
-        {"$match": {**APPROVED_SPOTS, **({"state": arguments.state} if arguments.state else {})}},
+        {"$match": first},
         *([{"$match": {"$and": rest}}] if rest else []),
         {"$sort": {"rating": -1, "_id": 1}},
         {"$limit": MOST_SPOTS},
         {"$project": SPOT_FIELDS},
     ]
-    options: dict[str, Any] = {"collation": LOOSE} if arguments.state else {}
-    return await (await context.database["spots"].aggregate(pipeline, session=context.session, **options)).to_list()
+    options: dict[str, Any] = {"collation": LOOSE} if loose else {}
+    rows = await context.database["spots"].aggregate(pipeline, session=context.session, **options)
+    return [row for row in await rows.to_list() if spot_is_public(row)]  # without case, "APPROVED" is approved too
 
 
 def _cards(result: SpotsTold) -> list[Card]:

@@ -15,7 +15,7 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.links import film_path
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.numbers import year
-from brain.knowledge.domain.visibility import PUBLISHED_FILMS, PUBLISHED_LIBRARY, film_is_public
+from brain.knowledge.domain.visibility import PUBLISHED_FILMS, PUBLISHED_LIBRARY, film_is_public, library_is_public
 from brain.knowledge.sports import filed_under, known_sport
 from brain.named_tricks import named_tricks
 from brain.registry import AnyTool
@@ -32,8 +32,19 @@ _SHORTEST_ALIAS: Final = 4  # characters; "hop" and "180" stand in every other t
 _MOST_NAMES: Final = 12
 _FILM_FIELDS: Final = dict.fromkeys(
     [
-        *("isPublished", "slug", "type", "title", "description", "producedBy", "riders", "releaseYear", "sportTypes"),
-        *("thumbnails.poster", "thumbnailUrl"),
+        *(
+            "isPublished",
+            "status",
+            "slug",
+            "type",
+            "title",
+            "description",
+            "producedBy",
+            "riders",
+            "releaseYear",
+            "sportTypes",
+        ),
+        *("sportTypes", "thumbnails.poster", "thumbnailUrl"),
     ],
     1,
 )
@@ -82,7 +93,7 @@ async def find_videos(context: ToolContext, arguments: FindVideos) -> VideosFoun
     library = await _found(context, "media_library", PUBLISHED_LIBRARY, says, sports)
     films = await _found(context, "couch_videos", PUBLISHED_FILMS, says, sports)
     videos = [
-        *(_told(row, "library", context.origin) for row in library or ()),
+        *(_told(row, "library", context.origin) for row in library or () if library_is_public(row)),
         *(_told(row, "film", context.origin) for row in films or () if film_is_public(row)),
     ]
     names = {trick_name(Fields(row)) for row in tricks}

@@ -32,6 +32,11 @@ def film_is_public(document: Mapping[str, object]) -> bool:
     return document.get("isPublished") is True and document.get("type") == "film"
 
 
+def library_is_public(document: Mapping[str, object]) -> bool:
+    """A row of the older library that is published; the admin's form may store a status of any type."""
+    return document.get("status") == "published"
+
+
 def rider_is_public(document: Mapping[str, object]) -> bool:
     """An editorial page that is published."""
     return is_word(document.get("reviewStatus"), "published")
