@@ -115,6 +115,16 @@ class Journal:
         self._ensured.add(database.name)
 
 
+async def one_at_a_time(context: ToolContext, what: str) -> None:
+    """Let writes that share a limit conflict, though they change different rows; call it before anything is counted.
+
+    Of two transactions that come here with one `what`, the later one is begun again and counts what the other did.
+    """
+    row = {"_id": what}
+    change = {"$set": {"at": context.now()}}
+    await context.database[JOURNAL].update_one(row, change, upsert=True, session=context.session)
+
+
 async def _in_transaction(context: ToolContext, work: Work) -> Answer:
     async def body(session: AsyncClientSession) -> Answer:
         return await work(replace(context, session=session))

@@ -13,6 +13,7 @@ from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import both_forms
 from brain.knowledge.domain.plan import SpotList, is_premium, limit_reached, spot_list_of
+from brain.once import one_at_a_time
 from brain.registry import AnyTool
 from brain.spots import visible_spot
 from brain.tool import Arguments, Id, Result, Tool, ToolContext, Words
@@ -50,6 +51,7 @@ async def save_spot(context: ToolContext, arguments: SaveSpot) -> SpotSaved:
     Raises ToolFailure: `invalid_arguments`, `not_found` (also a spot that the rider may not see), `limit_reached`,
     `conflict`.
     """
+    await one_at_a_time(context, f"spot lists of {context.rider.lower()}")
     spot = await visible_spot(context, arguments.spot_id)
     rows = await _lists(context)
     name = SAVED_NAME if arguments.list_name is None else one_line(arguments.list_name)[:LONGEST_NAME].strip()
