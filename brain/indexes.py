@@ -21,6 +21,7 @@ INDEXES: Final[Mapping[str, Sequence[IndexModel]]] = {
         IndexModel([("approvalStatus", ASCENDING), ("latitude", ASCENDING), ("longitude", ASCENDING)]),
         IndexModel([("approvalStatus", ASCENDING), ("state", ASCENDING)], name="state_loose", collation=LOOSE),
         IndexModel([("approvalStatus", ASCENDING), ("rating", DESCENDING)]),
+        IndexModel("name", name="name_loose", collation=LOOSE),
         IndexModel("userId"),
     ),
     "spotlists": (

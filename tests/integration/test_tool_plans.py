@@ -27,6 +27,7 @@ CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
     ("search_spots", {"state": "oregon"}),
     ("search_spots", {"query": "plaza", "city": "seattle", "sport": "bmx"}),
     ("search_spots", {"query": "plaza nowhere"}),
+    ("search_spots", {"query": "cedar flats skate plaza", "state": "washington"}),
     ("search_trickipedia", {"search": "tre flip"}),
     ("search_trickipedia", {"search": "how do I scoop a tre flip"}),
     ("search_trickipedia", {"category": "surf"}),

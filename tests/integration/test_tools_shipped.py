@@ -77,6 +77,17 @@ async def test_words_of_name_city_and_features(world: ToolWorld, query: str, num
     assert (await world.call("search_spots", query=query)).ids[0] == spot(number)
 
 
+async def test_a_spot_of_that_very_name_is_the_answer(world: ToolWorld) -> None:
+    """In any case; in another state or sport it is not; one that waits for approval is none."""
+    name = "cedar FLATS skate plaza"
+    assert (await world.call("search_spots", query=name)).ids == [spot(3)]
+    assert (await world.call("search_spots", query=name, state="WASHINGTON", sport="bmx")).ids == [spot(3)]
+    assert (await world.call("search_spots", query=name, state="Oregon")).ids == []
+    assert (await world.call("search_spots", query=name, sport="surf")).ids == []
+    await world.database["spots"].update_one({"_id": ObjectId(spot(3))}, {"$set": {"approvalStatus": "APPROVED"}})
+    assert (await world.call("search_spots", query=name, state="washington")).ids == []
+
+
 @pytest.mark.parametrize("words", ["(", "c++ (switch)", ".*", "[a-z]+", "\\", "^", "$", "|", "(a+)+$"])
 async def test_words_are_no_pattern(world: ToolWorld, words: str) -> None:
     """query, state and city were patterns that nobody escaped."""
