@@ -31,6 +31,9 @@ def test_every_reason_against_a_switch_is_told_at_once() -> None:
     built, index, letters, unwatched = reasons_against(half, keys, ["films", "spots"])
     assert "tricks" in built
     assert "BUILDING" in index
+    (behind,) = reasons_against(replace(BUILT, index=replace(READY, indexed=6)), [])
+    assert "6 of 7 chunks" in behind
+    assert reasons_against(replace(BUILT, index=replace(READY, indexed=7)), []) == []
     assert "4 dead-lettered" in letters
     assert "tricks/n:3 …" in letters
     assert "--accept-dead-letters" in letters

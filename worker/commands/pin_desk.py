@@ -143,8 +143,11 @@ def reasons_against(standing: Standing, lacking: Sequence[str], unwatched: Seque
     """Why a generation may not be switched to, as far as can be seen without comparing everything."""
     open_ = [name for name, source in standing.progress.items() if not source.done]
     reasons = [f"it is not built yet: {', '.join(open_)} (`pin build` shows how far it is)"] if open_ else []
+    indexed = standing.index.indexed
     if not standing.index.ready:
         reasons.append(f"its index {standing.pin.index} is {standing.index.words}")
+    elif indexed is not None and indexed < standing.chunks:  # searchable is not yet caught up (mongot indexes later)
+        reasons.append(f"its index holds {indexed:,} of {standing.chunks:,} chunks so far: wait a moment")
     if lacking:
         shown = ", ".join(lacking[:3]) + (" …" if len(lacking) > 3 else "")  # noqa: PLR2004 - a few, as examples
         reasons.append(
