@@ -77,7 +77,7 @@ def _report(app: App, generations: Sequence[Generation], leader: Mapping[str, ob
     return {
         "sources": {source: _row(app, generations, [source]) for source in active.plans},
         "total": total,
-        "seconds": round(sum(known), 1) if len(known) == len(timed) else None,
+        "seconds": round(sum(known), 2) if len(known) == len(timed) else None,
         "pin": {**active.pin.as_row(), "pinned": app.pinned},
         "generations": [
             {"collection": one.pin.collection, "model": one.pin.model, **_cost(app, [(one.pin, one.total)])}
