@@ -21,14 +21,20 @@ from worker.mongo.rows import vector_of
 ROOM: Final = 16
 """Vectors kept a document and generation, the latest: a few versions back, at 1,536 dimensions at most 100 KB a row."""
 
+READ: Final = 200
+"""Ids of one read: the embedded server takes the square of their number (100 in 0.05 s, 2,000 in 10 s), and the chunks
+of a document of 10 MB would never be found in time."""
+
 
 async def standing(database: Database, pin: Pin, deltas: Sequence[Delta], session: Session) -> Sequence[Row]:
-    """The stored rows that these deltas replace or remove, with their vectors; one read, whatever their number."""
+    """The stored rows that these deltas replace or remove, with their vectors; one read, but for long documents."""
     going = [id_ for delta in deltas for id_ in _going(delta)]
-    if not going:
-        return []
     fields = {"textHash": 1, "model": 1, "dimensions": 1, "embedding": 1}
-    return await database.find(pin.collection, {"_id": {"$in": going}}, fields, session=session)
+    rows: list[Row] = []
+    for start in range(0, len(going), READ):
+        query = {"_id": {"$in": going[start : start + READ]}}
+        rows += await database.find(pin.collection, query, fields, session=session)
+    return rows
 
 
 def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row], room: int = ROOM) -> Sequence[Write]:
@@ -41,8 +47,9 @@ def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row], room: int = R
         if ours and isinstance(digest, str) and isinstance(vector, Binary):
             kept = {"textHash": digest, "model": pin.model, "embedding": vector}
             away.setdefault(str(going[row["_id"]].key), []).append(kept)
+    # Of a long document no more than there is room for: all of its vectors would be larger than MongoDB's 16 MB.
     return [
-        UpdateOne({"_id": name}, {"$push": {"shelf": {"$each": vectors, "$slice": -room}}})
+        UpdateOne({"_id": name}, {"$push": {"shelf": {"$each": vectors[-room:], "$slice": -room}}})
         for name, vectors in away.items()
     ]
 

@@ -60,7 +60,7 @@ class Docs:
             metadata = short_title(Metadata("doc", title, None, link, {"headingPath": path}), fields)
             texts = texts_of(head, section.blocks, setting, fields)
             parts += named(section.name, texts, metadata, _SPLIT_MARK)
-        return Shaped(at_most(parts), oddities=fields.oddities)
+        return Shaped(at_most(parts, setting), oddities=fields.oddities)
 
 
 def _described(page: Page, description: str) -> Sequence[Section]:

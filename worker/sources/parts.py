@@ -9,7 +9,7 @@ from brain.knowledge.domain.fields import Fields
 from worker.errors import UnreadableDocument
 from worker.model import Part
 from worker.sources.source import Setting
-from worker.sources.split import MOST_PARTS, Block, fill, has_long_word, head_line
+from worker.sources.split import Block, fill, has_long_word, head_line, most_parts
 
 LONGEST_TITLE: Final = 300
 """Characters of the title in a chunk's metadata; a longer one is told whole in the text."""
@@ -50,10 +50,10 @@ def short_title(metadata: Metadata, fields: Fields) -> Metadata:
     return replace(metadata, title=f"{metadata.title[: LONGEST_TITLE - 1].rstrip()}…")
 
 
-def at_most(parts: Sequence[Part]) -> tuple[Part, ...]:
+def at_most(parts: Sequence[Part], setting: Setting) -> tuple[Part, ...]:
     """The parts; raises UnreadableDocument when there are more than a document may have."""
-    if len(parts) > MOST_PARTS:
-        reason = f"more than {MOST_PARTS} chunks"
+    if len(parts) > (most := most_parts(setting.limit)):
+        reason = f"more than {most} chunks"
         raise UnreadableDocument(reason)
     return tuple(parts)
 

@@ -47,6 +47,6 @@ class Source(Protocol):
         """What the document says now; no parts when it must not be found.
 
         Raises nothing for odd values, with one exception: `worker.errors.UnreadableDocument` for a document that holds
-        more text than `worker.sources.split.MOST_PARTS` chunks can (nothing is cut silently).
+        more text than `worker.sources.split.MOST_TOKENS` (nothing is cut silently).
         """
         ...

@@ -12,10 +12,13 @@ from typing import Final
 from worker.errors import UnreadableDocument
 from worker.sources.source import Setting
 
-MOST_PARTS: Final = 2_000
-"""Chunks a document may have; above it the document is dead-lettered instead of filling the collection by itself."""
-MOST_CHARACTERS: Final = 4_000_000
-"""Characters a document's text may have: MOST_PARTS chunks of 512 tokens at the usual four characters a token."""
+MOST_TOKENS: Final = 3_072_000
+"""Tokens that a document's chunks may hold: 6,000 chunks of 512. A document of 10 MB is split (design decision 11), and
+one that would take the worker's memory by itself is dead-lettered: 5,275 chunks of 1,536 floats took 180 MB."""
+MOST_PARTS: Final = 12_000
+"""Chunks that a document may have at most, however short they are."""
+MOST_CHARACTERS: Final = 12_000_000
+"""Characters a document's text may have: that many tokens at the usual four characters each."""
 SMALL: Final = 64
 """Tokens; a shorter section or field joins the one before it, where both fit."""
 LONGEST_WORD: Final = 512
@@ -79,13 +82,18 @@ def head_line(text: str, setting: Setting) -> tuple[str, bool]:
 def fill(head: str, blocks: Iterable[Block], setting: Setting) -> list[str]:
     """Texts of at most `setting.limit` tokens, each the head and as many blocks as fit, in order.
 
-    `head` comes from `head_line`. Raises UnreadableDocument when there is too much text for MOST_PARTS parts.
+    `head` comes from `head_line`. Raises UnreadableDocument when there is more text than MOST_TOKENS.
     """
     blocks = [replace(block, text=_even(block.text)) for block in blocks if block.text.strip()]
     if sum(len(block.text) for block in blocks) > MOST_CHARACTERS:
         reason = f"more than {MOST_CHARACTERS} characters of text"
         raise UnreadableDocument(reason)
     return _Filler(head, setting).fill(blocks)
+
+
+def most_parts(limit: int) -> int:
+    """How many chunks of that many tokens a document may have."""
+    return min(MOST_PARTS, MOST_TOKENS // limit)
 
 
 class _Filler:
@@ -131,8 +139,8 @@ class _Filler:
         else:
             reason = f"one character does not fit into {self._limit} tokens beside its head line"
             raise UnreadableDocument(reason)
-        if len(texts) > MOST_PARTS:
-            reason = f"more than {MOST_PARTS} chunks of {self._limit} tokens"
+        if len(texts) > (most := most_parts(self._limit)):
+            reason = f"more than {most} chunks of {self._limit} tokens"
             raise UnreadableDocument(reason)
 
     def _pieces(self, block: Block) -> Iterable[tuple[Block, int]]:

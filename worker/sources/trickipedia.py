@@ -63,7 +63,7 @@ class Trickipedia:
                 return Shaped(refs=refs, face=face, oddities=fields.oddities, faces=faces)
         metadata = short_title(_metadata(fields, name), fields)
         parts = _parts(name or "A trick", sections, metadata, setting, fields)
-        return Shaped(at_most(parts), refs, face, None, fields.oddities, faces)
+        return Shaped(at_most(parts, setting), refs, face, None, fields.oddities, faces)
 
 
 def _metadata(fields: Fields, name: str) -> Metadata:
