@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Final, NoReturn, TypeVar, cast
@@ -28,6 +29,7 @@ LARGEST_INTEGER: Final = 2**53
 """Beyond it JSON readers disagree on the value; the database's own limit is 2**63."""
 
 _MOST_SENTENCES: Final = 5
+_MOST_DETAILS: Final = 50  # mistakes that are looked at for them
 _LONGEST_NAME: Final = 64  # characters of a name in a message
 
 A = TypeVar("A", bound=Arguments)
@@ -99,8 +101,8 @@ def _parsed(text: str) -> object:
 def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in found if names.count(name) > 1)
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name in found if times[name] > 1)
         _refuse(f"{shown(twice)} is given twice")
     return found
 
@@ -182,8 +184,8 @@ def _kind(value: object) -> str:
 def _explained(error: ValidationError, model: type[Arguments]) -> str:
     """Short sentences, one a mistake: which argument, and what is allowed there."""
     details = error.errors(include_url=False, include_input=False)
-    sentences = list(dict.fromkeys(_sentence(detail, model) for detail in details))
-    more = len(sentences) - _MOST_SENTENCES
+    sentences = list(dict.fromkeys(_sentence(detail, model) for detail in details[:_MOST_DETAILS]))
+    more = len(sentences[_MOST_SENTENCES:]) + len(details[_MOST_DETAILS:])
     told = [*sentences[:_MOST_SENTENCES], *([f"and {more} more mistakes"] if more > 0 else [])]
     return f"{'; '.join(told)}. Nothing was done."
 

@@ -74,6 +74,8 @@ TEXTS: Final[Mapping[str, str]] = {
     "thousands of digits": '{"a": ' + "9" * 20_000 + "}",
     "no JSON": "DROP TABLE users; --",
     "a name twice": '{"a": 1, "a": 2}',
+    "one of thousands of names twice": "{" + "".join(f'"{each}":1,' for each in range(3_000)) + '"2999":1}',
+    "thousands of names": "{" + ",".join(f'"name{each}":1' for each in range(1_900)) + "}",
 }
 
 
