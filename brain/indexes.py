@@ -14,6 +14,8 @@ from pymongo.errors import OperationFailure, PyMongoError
 from brain.knowledge.connect import Row
 from brain.knowledge.errors import Fatal
 from brain.knowledge.mongo_errors import as_knowledge_error
+from brain.once import INDEX as JOURNAL_INDEX
+from brain.once import JOURNAL
 from brain.trick_search import LOOSE
 
 INDEXES: Final[Mapping[str, Sequence[IndexModel]]] = {
@@ -51,6 +53,7 @@ INDEXES: Final[Mapping[str, Sequence[IndexModel]]] = {
     "tricklists": (IndexModel("user.$id"), IndexModel("userId")),
     "tricks": (IndexModel("list_id"),),
     "companion_profiles": (IndexModel([("userId", ASCENDING), ("companionId", ASCENDING)], unique=True),),
+    JOURNAL: (JOURNAL_INDEX,),
 }
 """By collection."""
 
