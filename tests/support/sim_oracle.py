@@ -10,8 +10,7 @@ from brain.knowledge.pin import Pin
 from tests.support.sim_database import Database
 from tests.support.sim_source import POISON, SimSource, expected, model_of, target_of, vector_of
 from worker.model import Checkpoint, DocKey, Part, Shaped
-from worker.pipeline.leader import fingerprint
-from worker.pipeline.scan_book import covers
+from worker.pipeline.scan_shape import covers, fingerprint
 
 Sources = Mapping[str, SimSource]
 

@@ -11,7 +11,8 @@ from tests.support import virtual
 from tests.support.sim_stage import Stage, trick
 from worker.errors import FencedOff
 from worker.model import Leadership, Scan
-from worker.pipeline.scan_book import ScanBook, ScanVoid, covers
+from worker.pipeline.scan_book import ScanBook, ScanVoid
+from worker.pipeline.scan_shape import covers
 
 SHAPES: Final = {"tricks": "v1", "tips": "v1"}
 

@@ -25,8 +25,8 @@ from worker.mongo.pins import MongoPins
 from worker.mongo.requests import MongoRequests
 from worker.mongo.topology import check_server
 from worker.mongo.vector_index import MongoVectorIndex
-from worker.pipeline.leader import fingerprint
-from worker.pipeline.scan_book import complete, covers
+from worker.pipeline.scan_book import complete
+from worker.pipeline.scan_shape import covers, fingerprint
 from worker.sources.registry import SOURCES
 from worker.vector_index import IndexState
 

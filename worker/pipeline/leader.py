@@ -27,9 +27,10 @@ from worker.pipeline.intake import Tail
 from worker.pipeline.publish import Publisher
 from worker.pipeline.runner import Runner, Steps
 from worker.pipeline.scan import Scanner
-from worker.pipeline.scan_book import AND, ScanBook
+from worker.pipeline.scan_book import ScanBook
 from worker.pipeline.scan_loop import ScanLoop
-from worker.pipeline.shape import Offload, Shaper, chunk_limit
+from worker.pipeline.scan_shape import shape_of
+from worker.pipeline.shape import Offload, Shaper
 from worker.pipeline.timekeeper import Timekeeper
 from worker.pipeline.together import Together, end, first_of, unless, within
 from worker.ports import ChangeStream, Documents, TextEmbedder
@@ -87,23 +88,6 @@ class Terms:
         return (self.target, *self.beside)
 
 
-def shapes(terms: Terms) -> Mapping[str, str]:
-    """A fingerprint a source and generation of everything but the document that decides its chunks.
-
-    So a generation that comes to the others makes a scan of every source due, and that scan builds it.
-    """
-    return {
-        name: AND.join(fingerprint(source.chunker_version, target) for target in terms.targets)
-        for name, source in terms.sources.items()
-    }
-
-
-def fingerprint(chunker_version: int, target: Target) -> str:
-    """Everything but the document that decides the chunks of one generation."""
-    pin, limit = target.pin, chunk_limit(target.tokens)
-    return f"chunker {chunker_version}, limit {limit}, {pin.model}/{pin.dimensions} in {pin.collection}"
-
-
 class Leader:
     """One leadership, from begin to drain."""
 
@@ -123,7 +107,8 @@ class Leader:
         self._told = watch
         self._coalescer = Coalescer(around.clock, terms.window, CAPACITY)
         self._gap = GapReport(around.clock)
-        self._book = ScanBook(world.papers.checkpoints, shapes(terms), leadership)
+        shapes = {name: shape_of(source.chunker_version, terms.targets) for name, source in terms.sources.items()}
+        self._book = ScanBook(world.papers.checkpoints, shapes, leadership)
 
     async def serve(self, stop: asyncio.Event) -> Farewell:
         """Lead until `stop`, then drain and store the last checkpoint, as far as the time for it allows.

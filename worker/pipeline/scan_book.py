@@ -12,6 +12,7 @@ from typing import Final
 
 from worker.errors import KnowledgeError
 from worker.model import DocKey, Leadership, Scan
+from worker.pipeline.scan_shape import AND, covers
 from worker.ports import Checkpoints
 
 REPEATING: Final = frozenset({"scheduled", "backfill"})
@@ -22,9 +23,6 @@ GENERATION: Final = "generation"
 
 MAKING_SURE: Final = REPEATING | {GENERATION}
 """Reasons of scans that find nothing which answers miss: a worker is ready while they run."""
-
-AND: Final = " + "
-"""Between the fingerprints of several generations in the shape of a scan; the active one's stands first."""
 
 
 REMOVING: Final = frozenset({"drop", "rename", "dropDatabase", "renamed_in"})
@@ -179,11 +177,6 @@ class ScanBook:
     async def _tell(self) -> None:
         async with self._changed:
             self._changed.notify_all()
-
-
-def covers(scan: Scan, fingerprint: str) -> bool:
-    """Whether the scan was begun with the generation of this fingerprint, so that when it is done that is complete."""
-    return fingerprint in scan.shape.split(AND)
 
 
 def complete(scan: Scan, fingerprint: str) -> bool:
