@@ -5,6 +5,7 @@ from typing import Final
 
 from bson import Timestamp
 
+from brain.knowledge.pin import Pin
 from tests.support import virtual
 from tests.support.sim_ports import SimDocuments
 from tests.support.sim_source import SimSource, WordCounter
@@ -73,6 +74,25 @@ def test_one_that_cannot_be_shaped_is_an_error_of_its_own() -> None:
         assert isinstance(bad, UnreadableDocument)
         assert isinstance(good, Shaped)
         assert len(good.parts) == 1
+
+    virtual.run(main)
+
+
+def test_one_that_cannot_be_read_is_gone_in_no_generation() -> None:
+    """Damaged bytes are no deletion: neither for the active model nor for another one with its own tokenizer."""
+
+    async def main() -> None:
+        stage = Stage()
+        other = Pin("other/model", 4, "knowledge_chunks_other")
+        beside = {other: WordCounter()}
+        one = Shaper(stage.documents, {"tricks": TRICKS}, WordCounter(), stage.clock, in_place, beside)
+        keys = [stage.put(document(1, "x", "y", poison="bytes")), stage.put(document(2, "Pop", "x")), trick(3)]
+        bad, good, absent = await one.look(dict.fromkeys(keys))
+        assert isinstance(bad.shaped, UnreadableDocument)
+        assert isinstance(bad.beside[other], UnreadableDocument)
+        assert len(bad.digest) == 64
+        assert isinstance(good.beside[other], Shaped)
+        assert absent.shaped == absent.beside[other] == Shaped()
 
     virtual.run(main)
 
