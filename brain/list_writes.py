@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
-from brain.knowledge.domain.ids import object_id, owns
+from brain.knowledge.domain.ids import both_forms, object_id, owns
 from brain.lists import entries_of, own_lists
 from brain.tool import ToolContext
 
@@ -81,7 +81,8 @@ async def mark_embedded(context: ToolContext, trick_id: ObjectId, status: str) -
     for row in await own_lists(context):
         name = entries[trick_id].line("name") if trick_id in (entries := entries_of(row)) else ""
         if name:
-            where, change = {"_id": row["_id"], "tricks._id": trick_id}, {"$set": {"tricks.$.checked": status}}
+            where = {"_id": row["_id"], "tricks._id": {"$in": both_forms(str(trick_id))}}
+            change = {"$set": {"tricks.$.checked": status}}
             done = await context.database["tricklists"].update_one(where, change, session=context.session)
             if done.matched_count:
                 return name

@@ -106,6 +106,11 @@ def no_links(_result: Any) -> Sequence[str]:  # noqa: ANN401 any tool's result
     return ()
 
 
+def remarks(*told: str | None) -> str | None:
+    """What a model should know beside a result, as one message; None when there is nothing."""
+    return "; ".join(filter(None, told)) or None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool(Generic[A, R]):
     """One tool. `seconds` bounds a call, `most_bytes` its result as JSON text in UTF-8.

@@ -78,6 +78,12 @@ def known_sport(value: object) -> str | None:
     return sport if is_known(sport) else None
 
 
+def ignored_sport(value: object) -> str | None:
+    """What a model is told of a word that names no sport, so that nothing was filtered by it; None for a known one."""
+    unknown = canonical_sport(value) is not None and known_sport(value) is None
+    return "the sport was ignored: TrickBook does not know it" if unknown else None
+
+
 def spellings(sport: str) -> list[str]:
     """Every lower-case spelling of a canonical key, itself first: "surf" is what the feed says for surfing."""
     return [sport, *(word for word, meant in _SYNONYMS.items() if meant == sport)]

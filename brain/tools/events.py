@@ -15,7 +15,7 @@ from brain.knowledge.domain.geo import Point, box_filter, boxes_around, distance
 from brain.knowledge.domain.links import event_path
 from brain.knowledge.domain.names import contains
 from brain.knowledge.domain.visibility import event_is_upcoming
-from brain.knowledge.sports import known_sport, spellings
+from brain.knowledge.sports import canonical_sport, spellings
 from brain.registry import AnyTool
 from brain.tool import Arguments, Result, Tool, ToolContext, Words
 from brain.tricks import web_address
@@ -87,7 +87,7 @@ class EventsFound(Result):
 async def find_events(context: ToolContext, arguments: FindEvents) -> EventsFound:
     """The next events that are not over."""
     now, centre = context.now(), point_of(arguments.latitude, arguments.longitude)
-    sport, radius = known_sport(arguments.sport), arguments.radius_km or DEFAULT_KM
+    sport, radius = canonical_sport(arguments.sport), arguments.radius_km or DEFAULT_KM  # events say any word
     wanted = _wanted(sport, arguments.place, centre, radius)
     found: list[tuple[datetime, str, EventFound]] = []
     for row in await _rows(context, now, wanted):

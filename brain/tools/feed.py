@@ -13,11 +13,11 @@ from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import both_forms, object_id, same_id
 from brain.knowledge.domain.numbers import count
-from brain.knowledge.sports import known_sport, spellings
+from brain.knowledge.sports import ignored_sport, known_sport, spellings
 from brain.lists import own_lists, tricks_on
 from brain.registry import AnyTool
 from brain.spots import SPOT_FIELDS, sees_spot
-from brain.tool import Arguments, Result, Tool, ToolContext, Words
+from brain.tool import Arguments, Result, Tool, ToolContext, Words, remarks
 
 MOST_POSTS: Final = 10
 LONGEST_CAPTION: Final = 280  # characters
@@ -84,7 +84,8 @@ async def read_feed(context: ToolContext, arguments: ReadFeed) -> Posts:
         rows |= {str(row["_id"]): row for row in found if _is_shown(row, context.rider)}
     newest = sorted(rows.values(), key=_newest, reverse=True)[:limit]
     results = await _told(context, newest)
-    return Posts(results=results, total=len(results), message=None if results else "no such posts to see")
+    message = remarks(ignored_sport(arguments.sport), None if results else "no such posts to see")
+    return Posts(results=results, total=len(results), message=message)
 
 
 async def _conditions(context: ToolContext, whose: Whose) -> list[tuple[_Condition, _Condition]]:

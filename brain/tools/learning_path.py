@@ -14,11 +14,11 @@ from brain.knowledge.domain.learning import MOST_DEPTH, steps_to
 from brain.knowledge.domain.links import trick_path
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
-from brain.knowledge.sports import known_sport
+from brain.knowledge.sports import ignored_sport, known_sport
 from brain.lists import own_lists, tricks_on
 from brain.named_tricks import keys_of, named_tricks, of_sports, rider_sports, sport_of, tricks_by_id
 from brain.registry import AnyTool
-from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
+from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
 from brain.tricks import trick_name
 
 MOST_STEPS: Final = 40
@@ -96,7 +96,10 @@ async def learning_path(context: ToolContext, arguments: LearningPath) -> Path:
         total=len(steps),
         landed=sum(step.landed for step in steps),
         next=next((step.name for step in steps if not (step.landed or step.covered)), None),
-        note=f"there is a trick of this name in {', '.join(others)} too; name the sport for it" if others else None,
+        note=remarks(
+            ignored_sport(arguments.sport),
+            f"there is a trick of this name in {', '.join(others)} too; name the sport for it" if others else None,
+        ),
     )
 
 

@@ -12,10 +12,10 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.geo import Box, Point, boxes_around, distance_km, point_of
 from brain.knowledge.domain.ids import both_forms, object_id
 from brain.knowledge.domain.visibility import APPROVED_SPOTS, spot_is_public
-from brain.knowledge.sports import filed_under, known_sport
+from brain.knowledge.sports import filed_under, ignored_sport, known_sport
 from brain.registry import AnyTool
 from brain.spots import SPOT_FIELDS, SpotFound, sees_spot, spot_cards, spot_facts
-from brain.tool import Arguments, Result, Tool, ToolContext, Words
+from brain.tool import Arguments, Result, Tool, ToolContext, Words, remarks
 
 DEFAULT_KM: Final = 25.0
 MOST_KM: Final = 500.0
@@ -67,6 +67,7 @@ async def spots_near_me(context: ToolContext, arguments: SpotsNearMe) -> SpotsFo
         centre, around = await _home(context)
     radius, limit = arguments.radius_km or DEFAULT_KM, arguments.limit or 5
     found = await _nearest(context, centre, radius, known_sport(arguments.sport), limit)
+    nothing = None if found else f"TrickBook has no such spot within {radius:g} km; say so if you suggest others"
     return SpotsFound(
         results=[
             SpotNearby.model_validate({**spot_facts(row, context.origin), "distance_km": round(km, 2)})
@@ -75,7 +76,7 @@ async def spots_near_me(context: ToolContext, arguments: SpotsNearMe) -> SpotsFo
         total=len(found),
         radius_km=radius,
         around=around,
-        message=None if found else f"TrickBook has no such spot within {radius:g} km; say so if you suggest others",
+        message=remarks(ignored_sport(arguments.sport), nothing),
     )
 
 

@@ -18,11 +18,11 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.links import trick_path
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
-from brain.knowledge.sports import known_sport
+from brain.knowledge.sports import ignored_sport, known_sport
 from brain.lists import own_lists, tricks_on
 from brain.named_tricks import all_named, keys_of, named_tricks, of_sports, rider_sports, sport_of, tricks_by_id
 from brain.registry import AnyTool
-from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
+from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
 from brain.trick_search import Wanted, list_tricks
 from brain.tricks import trick_name
 
@@ -87,7 +87,7 @@ class _Step:
 
 async def recommend_next_trick(context: ToolContext, arguments: RecommendNextTrick) -> NextTricks:
     """Next steps of the named trick; else of what the rider has landed; else tricks for beginners."""
-    sport, notes = known_sport(arguments.sport), list[str]()
+    sport, notes = known_sport(arguments.sport), list(filter(None, [ignored_sport(arguments.sport)]))
     rider = await _rider(context)
     if arguments.trick_name is not None:
         rows = of_sports(await named_tricks(context, arguments.trick_name, sport), rider.sports)
@@ -177,7 +177,7 @@ def _told(basis: Basis, steps: Sequence[_Step], rider: _Rider, origin: str, note
     return NextTricks(
         basis=basis,
         recommendations=[_recommended(step, rider, origin) for step in steps],
-        note="; ".join(notes) or None,
+        note=remarks(*notes),
     )
 
 

@@ -10,7 +10,7 @@ from brain.knowledge.connect import Row
 from brain.knowledge.domain.names import contains
 from brain.knowledge.domain.phrases import telling
 from brain.knowledge.domain.visibility import APPROVED_SPOTS, spot_is_public
-from brain.knowledge.sports import filed_under, known_sport, spellings
+from brain.knowledge.sports import filed_under, ignored_sport, known_sport, spellings
 from brain.registry import AnyTool
 from brain.spots import SPOT_FIELDS, SpotFound, spot_cards, spot_facts
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
@@ -63,13 +63,13 @@ async def search_spots(context: ToolContext, arguments: SearchSpots) -> SpotsTol
         rows = rows or await _found(context, approved, [*words, *rest], loose=arguments.state is not None)
     facts = [spot_facts(row, context.origin) for row in rows]
     found = [SpotRated.model_validate({**fact, "rating": fact["rating"] or 0}) for fact in facts]
-    unknown = arguments.sport is not None and sport is None
+    ignored = ignored_sport(arguments.sport)
     return SpotsTold(
         results=found,
         total=len(found),
         important=IMPORTANT if found else None,
         message=None if found else "No such spot in TrickBook. Tell the rider so if you suggest others.",
-        notes=["the sport was ignored: TrickBook does not know it"] if unknown else None,
+        notes=[ignored] if ignored else None,
     )
 
 

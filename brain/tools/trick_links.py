@@ -111,7 +111,8 @@ async def _own_trick(context: ToolContext, trick_id: str) -> Row:
     """The trick, when it is on a list of the rider's; raises ToolFailure."""
     row = await context.database["tricks"].find_one({"_id": ObjectId(trick_id)}, _TRICK_FIELDS, session=context.session)
     if row is None:
-        raise ToolFailure(code="not_found", message="there is no trick with this id: take one from my_progress")
+        message = "no trick with this id can be linked: take one from my_progress (the oldest ones have no row to link)"
+        raise ToolFailure(code="not_found", message=message)
     await check_own_trick(context, row)
     return row
 

@@ -16,10 +16,10 @@ from brain.knowledge.domain.links import film_path
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.numbers import year
 from brain.knowledge.domain.visibility import PUBLISHED_FILMS, PUBLISHED_LIBRARY, film_is_public, library_is_public
-from brain.knowledge.sports import filed_under, known_sport
+from brain.knowledge.sports import filed_under, ignored_sport, known_sport
 from brain.named_tricks import named_tricks
 from brain.registry import AnyTool
-from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
+from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
 from brain.tricks import Tutorial, trick_name, tutorials
 
 MOST_VIDEOS: Final = 10
@@ -103,7 +103,10 @@ async def find_videos(context: ToolContext, arguments: FindVideos) -> VideosFoun
         tutorials=taught,
         results=results,
         total=len(results),
-        message=_message(found=bool(taught or results), complete=library is not None and films is not None),
+        message=remarks(
+            ignored_sport(arguments.sport),
+            _message(found=bool(taught or results), complete=library is not None and films is not None),
+        ),
     )
 
 

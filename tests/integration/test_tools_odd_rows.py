@@ -1,6 +1,7 @@
 """Rows that an old program, or a rider who means harm, left in the collections: they break and show nothing."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -88,3 +89,41 @@ async def test_saves_at_the_same_time_pass_no_limit(world: ToolWorld) -> None:
     answers = await asyncio.gather(*calls)
     assert sorted(str(answer.code) for answer in answers) == ["None", "limit_reached", "limit_reached"]
     assert sum([len(row["spotIds"]) async for row in lists.find({"userId": PRIYA})]) == len(spots) + 1
+
+
+@pytest.mark.parametrize("stored", [str, ObjectId])
+async def test_the_oldest_tricks_are_marked_whatever_their_ids_are(world: ToolWorld, stored: type) -> None:
+    """Text or ObjectId."""
+    trick, id_ = "76" + "0" * 20 + "99", ObjectId()
+    entry = {"_id": stored(trick), "name": "Old flip", "checked": False}
+    await world.database["tricklists"].insert_one({"_id": id_, "user": PRIYA, "tricks": [entry]})
+    marked = await world.call("update_trick_status", PRIYA, trick_id=trick, status="Complete")
+    assert marked.data["trickName"] == "Old flip"
+    assert (await world.row("tricklists", str(id_)))["tricks"] == [entry | {"checked": "Complete"}]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_spots", {"query": "plaza"}),
+        ("spots_near_me", {"latitude": 45.52, "longitude": -122.66}),
+        ("read_feed", {"whose": "everyone"}),
+        ("find_videos", {"trick": "kickflip"}),
+        ("recommend_next_trick", {}),
+        ("learning_path", {"trick_name": "kickflip"}),
+    ],
+)
+async def test_a_word_that_is_no_sport_is_said_to_be_ignored(
+    world: ToolWorld, tool: str, arguments: dict[str, object]
+) -> None:
+    """Nobody takes what was found for what was asked for."""
+    assert "sport was ignored" not in (await world.call(tool, MIKA, sport="snowboard", **arguments)).text
+    assert "sport was ignored" in (await world.call(tool, MIKA, sport="curling", **arguments)).text
+
+
+async def test_events_of_a_sport_that_trickbook_does_not_know(world: ToolWorld) -> None:
+    """Events name any sport: by that very word, whatever its case, and by no other."""
+    assert (await world.call("find_events", sport="curling")).ids == []
+    row = {"title": "Bonspiel", "sports": ["Curling"], "startAt": NOW + timedelta(days=3), "endAt": None}
+    added = (await world.database["events"].insert_one(row)).inserted_id
+    assert (await world.call("find_events", sport="curling ")).ids == [str(added)]
