@@ -70,11 +70,6 @@ class Coalescer:
         return self._unsettled
 
     @property
-    def unsettled_by_source(self) -> Mapping[str, int]:
-        """The same for each source."""
-        return +self._by_source
-
-    @property
     def waiting(self) -> int:
         """How many documents wait to be taken."""
         return len(self._urgent) + len(self._patient) + len(self._held)
@@ -131,6 +126,13 @@ class Coalescer:
     def close(self) -> None:
         """Hand out nothing more of what only waits its turn (scans, refreshes): whoever wanted it will ask again."""
         self._closed = True
+
+    def abandon(self) -> Mapping[str, int]:
+        """Give up whatever is inside, once nobody works on it any more; how many changes of each source that was."""
+        left = +self._by_source
+        self._by_source.clear()
+        self._unsettled = 0
+        return left
 
     async def drained(self) -> None:
         """Wait until nothing is inside, or, once closed, nothing that is still handed out."""

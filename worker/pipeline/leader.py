@@ -223,7 +223,7 @@ class Leader:
 
         The process goes on, and with it the sums of its figures (promise: conservation).
         """
-        for source, changes in self._coalescer.unsettled_by_source.items():
+        for source, changes in self._coalescer.abandon().items():
             for _ in range(changes):
                 self._around.meter.settled(source, "superseded", None)
 
