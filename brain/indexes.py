@@ -18,11 +18,13 @@ from brain.once import INDEX as JOURNAL_INDEX
 from brain.once import JOURNAL
 from brain.trick_search import LOOSE
 
+_NEWEST_FILMS: Final = (("releaseYear", DESCENDING), ("title", ASCENDING), ("_id", ASCENDING))
+
 INDEXES: Final[Mapping[str, Sequence[IndexModel]]] = {
     "spots": (
         IndexModel([("approvalStatus", ASCENDING), ("latitude", ASCENDING), ("longitude", ASCENDING)]),
         IndexModel([("approvalStatus", ASCENDING), ("state", ASCENDING)], name="state_loose", collation=LOOSE),
-        IndexModel([("approvalStatus", ASCENDING), ("rating", DESCENDING)]),
+        IndexModel([("approvalStatus", ASCENDING), ("rating", DESCENDING), ("_id", ASCENDING)]),
         IndexModel("name", name="name_loose", collation=LOOSE),
         IndexModel("userId"),
     ),
@@ -32,15 +34,11 @@ INDEXES: Final[Mapping[str, Sequence[IndexModel]]] = {
     ),
     "spot_reviews": (IndexModel([("status", ASCENDING), ("spotId", ASCENDING)]),),
     "spot_trick_history": (IndexModel("spotId"),),
-    "couch_videos": (
-        IndexModel(
-            [("isPublished", ASCENDING), ("type", ASCENDING), ("releaseYear", DESCENDING), ("title", ASCENDING)]
-        ),
-    ),
-    "media_library": (IndexModel([("status", ASCENDING), ("releaseYear", DESCENDING), ("title", ASCENDING)]),),
+    "couch_videos": (IndexModel([("isPublished", ASCENDING), ("type", ASCENDING), *_NEWEST_FILMS]),),
+    "media_library": (IndexModel([("status", ASCENDING), *_NEWEST_FILMS]),),
     "feed_posts": (
-        IndexModel([("userId", ASCENDING), ("createdAt", DESCENDING)]),
-        IndexModel([("status", ASCENDING), ("visibility", ASCENDING), ("createdAt", DESCENDING)]),
+        IndexModel([("userId", ASCENDING), ("createdAt", DESCENDING), ("_id", DESCENDING)]),
+        IndexModel([("status", ASCENDING), ("visibility", ASCENDING), ("createdAt", DESCENDING), ("_id", DESCENDING)]),
     ),
     "users": (IndexModel("homies"),),
     "events": (IndexModel([("endAt", ASCENDING), ("startAt", ASCENDING)]),),
@@ -55,7 +53,7 @@ INDEXES: Final[Mapping[str, Sequence[IndexModel]]] = {
     "companion_profiles": (IndexModel([("userId", ASCENDING), ("companionId", ASCENDING)], unique=True),),
     JOURNAL: (JOURNAL_INDEX,),
 }
-"""By collection."""
+"""By collection. One that serves an order holds all of it, `_id` too: with less MongoDB sorts all that match."""
 
 NOT_EMBEDDED: Final[Mapping[str, Sequence[IndexModel]]] = {"tricklists": (IndexModel("user"),)}
 """Those that the embedded server cannot build: it knows no order among DBRefs."""
