@@ -193,6 +193,19 @@ def test_a_throttle_is_obeyed_by_everybody() -> None:
     virtual.run(main)
 
 
+def test_a_throttle_holds_those_too_that_wait_for_their_minute() -> None:
+    """They had their turn before it came, and are sent after it."""
+
+    async def main() -> None:
+        kit = Kit(Limits(texts=1, concurrency=10, requests_per_minute=5))
+        kit.client.faults[0] = Throttled("slowly", retry_after=42.0)
+        await kit.right(WORDS[:4])
+        times = [at for at, _ in kit.client.calls]
+        assert times[1] >= times[0] + 1 + 42, times
+
+    virtual.run(main)
+
+
 def test_a_refused_key_is_tried_again_now_and_then() -> None:
     """It may be paid for: not ready, a try every REFUSED_WAIT seconds, and on when it works."""
 

@@ -57,6 +57,7 @@ class BatchingEmbedder:
         lane: list[Waiting] = []
         futures = [self._future(text, lane) for text in texts]
         self._lanes.add(lane)
+        self._around.meter.queued("embed", len(self._lanes))
         if lane and not self._dispatching:
             self._dispatching = True
             self._spawn(self._dispatch())
@@ -99,6 +100,7 @@ class BatchingEmbedder:
                 await self._linger()
                 turn = await self._gate.turn()
                 self._spawn(self._deliver(self._lanes.cut(self._limits), turn))
+                self._around.meter.queued("embed", len(self._lanes))
         finally:
             self._dispatching = False
 

@@ -34,10 +34,10 @@ class Breaker:
     async def permit(self) -> AsyncGenerator[None]:
         """Wait for the right to send one request."""
         async with AsyncExitStack() as door:
-            await self._wait()
+            await self.held()
             if self.open:  # also when it opened while we waited
                 await door.enter_async_context(self._probing)
-                await self._wait()
+                await self.held()
                 if not self.open:
                     await door.aclose()  # the one before us found it back: nobody waits for our answer
             yield
@@ -59,6 +59,7 @@ class Breaker:
         """Let nobody send for so long (the endpoint asked for it): counts as no failure."""
         self._not_before = max(self._not_before, self._clock.monotonic() + seconds)
 
-    async def _wait(self) -> None:
+    async def held(self) -> None:
+        """Wait until the last hold is over."""
         while (wait := self._not_before - self._clock.monotonic()) > 0:
             await self._clock.sleep(wait)

@@ -82,6 +82,7 @@ class Gate:
         """
         await self._requests.acquire()
         await self._tokens.acquire(tokens)
+        await self._breaker.held()  # the endpoint may have asked to wait since this turn began
         name = client.model.name
         reservation, sent = None, self._around.clock.monotonic()
         try:

@@ -145,7 +145,10 @@ class PrometheusMeter:
             buckets=LAG_BUCKETS,
         )
         self._depth = Gauge(
-            "freshness_queue_depth", "Changes waiting before or in a step", ("step",), registry=registry
+            "freshness_queue_depth",
+            "Changes waiting before or in a step; texts before embed",
+            ("step",),
+            registry=registry,
         )
         self._chunks = counter("chunks_total", "Chunk rows by what was done with them", "action")
         self._requests = counter("embedding_requests_total", "Embedding requests by how they ended", "outcome")
