@@ -1,0 +1,65 @@
+"""What a leadership holds: its lease, its place in the stream and in scans, requests to it, money it has reserved."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from worker.model.changes import Position
+from worker.model.keys import DocKey
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The stored position of the stream: everything before it has a durable outcome."""
+
+    position: Position
+    saved_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The state of the scan of one source.
+
+    `shape` fingerprints what shaped it (chunker version, model, limits): another fingerprint means a new scan is due.
+    `after` is the id up to which every document has a durable outcome; `done` says that orphans were looked for too.
+    """
+
+    source: str
+    reason: str
+    shape: str
+    done: bool
+    after: DocKey | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    seen: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    """A held lease: every write carries its epoch, and the database refuses those of an older one."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A piece of work that a command left for the leader.
+
+    `backfill` {sources}: scan them; `look` {keys: [{source, id}], discard: [chunk ids]}: remove these chunk rows, then
+    look at these documents again; `forget` {keys}: drop their dead letters; `pin` {act, pin, turn}: change the
+    generations. `again`: a former leader has begun it.
+    """
+
+    id: str
+    kind: str
+    arguments: Mapping[str, object]
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What a call to the embedder may cost, counted beforehand: its UTC day (ISO date), its id and US dollars."""
+
+    day: str
+    id: str
+    usd: float
