@@ -5,12 +5,12 @@ there would crash it; an unknown key is left out, never null; ids are text; an i
 takes values as the database has them, in whatever type, and leaves out what does not fit.
 """
 
-import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, cast
 
-from bson import Decimal128, ObjectId
+from bson import ObjectId
 
+from brain.knowledge.domain.numbers import count, number
 from brain.tool import Card
 
 MOST_CARDS: Final = 6
@@ -35,7 +35,7 @@ def video_card(
     sport_types: object = None,
 ) -> Card | None:
     """A film; None without an id or a title."""
-    year = _whole(release_year)
+    year = count(release_year)
     return _card(
         "video_card",
         id_,
@@ -83,7 +83,7 @@ def spot_card(  # noqa: PLR0913 one parameter a field of the card
         "name",
         category=_text(category),
         rating=_between(rating, 0, 5),
-        reviewCount=_whole(review_count),
+        reviewCount=count(review_count),
         address=address or None,
         imageUrl=_url(image_url),
     )
@@ -102,14 +102,14 @@ def tricklist_card(
     id_: object, name: object, *, trick_count: object = None, landed: object = None, difficulty: object = None
 ) -> Card | None:
     """A rider's list; None without an id or a name. `progress` is the share of landed tricks, 0 to 100."""
-    count, done = _whole(trick_count), _whole(landed)
-    progress = round(100 * min(done, count) / count) if count and done is not None else None
+    total, done = count(trick_count), count(landed)
+    progress = round(100 * min(done, total) / total) if total and done is not None else None
     return _card(
         "tricklist_card",
         id_,
         _text(name),
         "name",
-        trickCount=count,
+        trickCount=total,
         progress=progress,
         difficulty=_text(difficulty),
     )
@@ -185,25 +185,6 @@ def _url(value: object) -> str | None:
     return value if value.isprintable() and " " not in value else None
 
 
-def _number(value: object) -> float | int | None:
-    if isinstance(value, Decimal128):
-        exact = value.to_decimal()
-        value = float(exact) if exact.is_finite() else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, int):
-        return int(value)  # without the driver's own class for 64 bits
-    if not math.isfinite(value):
-        return None
-    return int(value) if value.is_integer() else value
-
-
 def _between(value: object, least: int, most: int) -> float | int | None:
-    number = _number(value)
-    return number if number is not None and least <= number <= most else None
-
-
-def _whole(value: object) -> int | None:
-    """A count or a year: a whole number of at least 0 that every JSON reader holds exactly."""
-    number = _number(value)
-    return number if isinstance(number, int) and 0 <= number < 2**53 else None
+    found = number(value)
+    return found if found is not None and least <= found <= most else None

@@ -12,7 +12,7 @@ from brain.knowledge.domain.links import name_slug
 from brain.knowledge.domain.names import name_key
 from brain.tool import ToolContext
 from brain.trick_search import LOOSE, Wanted, by_name
-from brain.tricks import TRICK_FIELDS, trick_name
+from brain.tricks import TRICK_FIELDS, keys_of, sport_of, trick_name
 
 _MOST_ROWS: Final = 500
 _MOST_SPORTS: Final = 5
@@ -69,14 +69,3 @@ async def tricks_by_id(context: ToolContext, ids: Iterable[ObjectId | str]) -> d
         return {}
     found = context.database["trickipedia"].find({"_id": {"$in": wanted}}, TRICK_FIELDS, session=context.session)
     return {row["_id"]: row for row in await found.limit(_MOST_ROWS).to_list()}
-
-
-def keys_of(row: Row) -> set[str]:
-    """Every name of a trick, folded."""
-    fields = Fields(row)
-    return {name_key(name) for name in (fields.line("name"), *fields.lines("aliases")) if name}
-
-
-def sport_of(row: Row) -> str | None:
-    """The sport of a trick."""
-    return Fields(row).sport("category", "sportTypes")

@@ -35,7 +35,7 @@ from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.relevance import least_score
 from brain.knowledge.sports import spellings
 from brain.tool import ToolContext
-from brain.tricks import TRICK_FIELDS
+from brain.tricks import TRICK_FIELDS, keys_of, sport_of
 
 LOOSE: Final = Collation("en", strength=1)
 """Neither case nor accents count; the indexes of the names have the same (`brain.indexes`)."""
@@ -62,9 +62,8 @@ class Wanted:
 
     def takes(self, row: Row) -> bool:
         """Whether a trick is one of these."""
-        fields = Fields(row)
-        sport = self.sport is None or fields.sport("category", "sportTypes") == self.sport
-        return sport and (self.difficulty is None or difficulty(fields.raw("difficulty")) == self.difficulty)
+        sport = self.sport is None or sport_of(row) == self.sport
+        return sport and (self.difficulty is None or difficulty(row.get("difficulty")) == self.difficulty)
 
     def condition(self) -> dict[str, Any]:
         """The same for the database, under a collation that ignores case; a blank on either side of a sport is met."""
@@ -176,14 +175,9 @@ LEGS: Final[Mapping[str, Leg]] = {"names": by_name, "words": by_words, "similar 
 async def _lexical(context: ToolContext, question: str, wanted: Wanted) -> tuple[_Answer, _Answer]:
     """What names and words found. The words are not asked where the question is the name of a wanted trick."""
     named = await _tried("names", context, question, wanted)
-    if isinstance(named, list) and any(wanted.takes(row) and _is_name_of(row, question) for row in named):
+    if isinstance(named, list) and any(wanted.takes(row) and name_key(question) in keys_of(row) for row in named):
         return named, []
     return named, await _tried("words", context, question, wanted)
-
-
-def _is_name_of(row: Row, question: str) -> bool:
-    fields = Fields(row)
-    return name_key(question) in {name_key(name) for name in (fields.line("name"), *fields.lines("aliases"))}
 
 
 async def _tried(name: str, context: ToolContext, question: str, wanted: Wanted) -> _Answer:

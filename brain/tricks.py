@@ -11,6 +11,7 @@ from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields, is_word
 from brain.knowledge.domain.links import trick_path
+from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Direction, Edge, edges
 from brain.tool import Card, Result, ToolContext
 
@@ -120,6 +121,28 @@ def trick_name(fields: Fields) -> str:
     return fields.line("name")[:LONGEST_NAME] or "A trick"
 
 
+def trick_link(fields: Fields, origin: str) -> str | None:
+    """The address of its page, or None."""
+    path = trick_path(fields)
+    return f"{origin}{path}" if path else None
+
+
+def trick_image(fields: Fields) -> str | None:
+    """The first image that has an address."""
+    return next((image for image in fields.lines("images") if web_address(image)), None)
+
+
+def keys_of(row: Row) -> set[str]:
+    """Every name of a trick, folded."""
+    fields = Fields(row)
+    return {name_key(name) for name in (fields.line("name"), *fields.lines("aliases")) if name}
+
+
+def sport_of(row: Row) -> str | None:
+    """The sport of a trick."""
+    return Fields(row).sport("category", "sportTypes")
+
+
 _LONGEST_ADDRESS: Final = 2_000
 _SIDES: Final[tuple[Direction, ...]] = ("prerequisites", "nextSteps")
 
@@ -137,7 +160,7 @@ def _told(row: Row, sides: Mapping[Direction, list[Neighbour]], origin: str) -> 
         id=str(row["_id"]),
         name=trick_name(fields),
         category=fields.label("category"),
-        sport=fields.sport("category", "sportTypes"),
+        sport=sport_of(row),
         difficulty=fields.label("difficulty"),
         description=cut(fields.line("description"), LONGEST_DESCRIPTION),
         steps=[cut(step, LONGEST_STEP) or "" for step in fields.lines("steps")[:MOST_STEPS]],
@@ -145,8 +168,8 @@ def _told(row: Row, sides: Mapping[Direction, list[Neighbour]], origin: str) -> 
         tutorials=tutorials(fields),
         prerequisites=sides["prerequisites"],
         next_steps=sides["nextSteps"],
-        web_url=_link(fields, origin),
-        image_url=next((image for image in fields.lines("images") if web_address(image)), None),
+        web_url=trick_link(fields, origin),
+        image_url=trick_image(fields),
     )
 
 
@@ -163,15 +186,10 @@ def _neighbours(shown: Sequence[Edge], faces: Mapping[ObjectId | str, Row], orig
                     difficulty=fields.label("difficulty"),
                     strength=edge.strength[:LONGEST_NAME] or None,
                     reason=cut(edge.reason, LONGEST_DESCRIPTION),
-                    url=_link(fields, origin),
+                    url=trick_link(fields, origin),
                 )
             )
     return found
-
-
-def _link(fields: Fields, origin: str) -> str | None:
-    path = trick_path(fields)
-    return f"{origin}{path}" if path else None
 
 
 async def _faces(context: ToolContext, targets: Iterable[ObjectId | str]) -> dict[ObjectId | str, Row]:

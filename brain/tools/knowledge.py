@@ -1,5 +1,6 @@
 """The knowledge base: one tool over everything that the worker keeps fresh."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -20,6 +21,9 @@ DEFAULT_HITS: Final = 5
 MOST_HITS: Final = 10
 LONGEST_TEXT: Final = 1_200  # characters; a chunk has up to 512 tokens, about 2,000 characters
 LONGEST_TITLE: Final = 200
+
+_OWN_PATH: Final = re.compile(r"/(?![/\\])")
+"""How a path on the site begins; browsers take two slashes for another host."""
 
 SOURCES: Final[Mapping[str, str]] = {
     "trick": "Trickipedia",
@@ -105,7 +109,7 @@ def _told(hit: Hit, context: ToolContext) -> KnowledgeFound:
         title=cut(fields.line("title"), LONGEST_TITLE) or "Untitled",
         text=cut(fields.text("text"), LONGEST_TEXT) or "",
         sport=fields.label("sport"),
-        url=f"{context.origin}{path}" if isinstance(path, str) and path.startswith("/") else None,
+        url=f"{context.origin}{path}" if isinstance(path, str) and _OWN_PATH.match(path) else None,
         score=round(hit.score, 3),
         as_of=stored.astimezone(UTC) if stored else None,
         age=_age(context.now() - stored) if stored else None,

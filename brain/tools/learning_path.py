@@ -11,15 +11,14 @@ from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.learning import MOST_DEPTH, steps_to
-from brain.knowledge.domain.links import trick_path
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
 from brain.knowledge.sports import ignored_sport, known_sport
 from brain.lists import own_lists, tricks_on
-from brain.named_tricks import keys_of, named_tricks, of_sports, rider_sports, sport_of, tricks_by_id
+from brain.named_tricks import named_tricks, of_sports, rider_sports, tricks_by_id
 from brain.registry import AnyTool
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
-from brain.tricks import trick_name
+from brain.tricks import keys_of, sport_of, trick_link, trick_name
 
 MOST_STEPS: Final = 40
 """Tricks of a way, the nearest to the goal; those of the catalogue have a dozen."""
@@ -147,7 +146,6 @@ def _why(id_: Id, depths: Mapping[Id, int], needs: Mapping[Id, list[Edge]], tric
 
 def _told(row: Row, why: _Why | None, origin: str) -> PathStep:
     fields = Fields(row)
-    path = trick_path(fields)
     return PathStep(
         id=str(row["_id"]),
         name=trick_name(fields),
@@ -157,7 +155,7 @@ def _told(row: Row, why: _Why | None, origin: str) -> PathStep:
         needed_for=trick_name(Fields(why[0])) if why else None,
         strength=why[1].strength[:40] or None if why else None,
         reason=cut(why[1].reason, LONGEST_REASON) if why else None,
-        web_url=f"{origin}{path}" if path else None,
+        web_url=trick_link(fields, origin),
     )
 
 

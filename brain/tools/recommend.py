@@ -15,16 +15,15 @@ from brain.cards import trick_card
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
-from brain.knowledge.domain.links import trick_path
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
 from brain.knowledge.sports import ignored_sport, known_sport
 from brain.lists import own_lists, tricks_on
-from brain.named_tricks import all_named, keys_of, named_tricks, of_sports, rider_sports, sport_of, tricks_by_id
+from brain.named_tricks import all_named, named_tricks, of_sports, rider_sports, tricks_by_id
 from brain.registry import AnyTool
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
 from brain.trick_search import Wanted, list_tricks
-from brain.tricks import trick_name
+from brain.tricks import keys_of, sport_of, trick_image, trick_link, trick_name
 
 MOST_AFTER_ONE: Final = 4
 MOST_RECOMMENDED: Final = 5
@@ -164,7 +163,9 @@ async def _beginner(context: ToolContext, sports: Sequence[str | None], rider: _
     """Tricks for beginners that are on no list of the rider's, those that need least before them first."""
     rows = [row for sport in sports for row in await list_tricks(context, Wanted(sport, "beginner"), _MOST_BEGINNER)]
     new = [row for row in rows if not has(row, rider.listed)]
-    return sorted(new, key=lambda row: (len(edges(Fields(row), "prerequisites")), trick_name(Fields(row)), row["_id"]))
+    return sorted(
+        new, key=lambda row: (len(edges(Fields(row), "prerequisites")), trick_name(Fields(row)), str(row["_id"]))
+    )
 
 
 def _nothing_after(asked: str, rows: Sequence[Row]) -> str:
@@ -182,9 +183,7 @@ def _told(basis: Basis, steps: Sequence[_Step], rider: _Rider, origin: str, note
 
 
 def _recommended(step: _Step, rider: _Rider, origin: str) -> Recommended:
-    fields, images = Fields(step.target), step.target.get("images")
-    image = cast("list[object]", images)[0] if isinstance(images, list) and images else None
-    path = trick_path(fields)
+    fields = Fields(step.target)
     return Recommended(
         id=str(step.target["_id"]),
         name=trick_name(fields),
@@ -194,8 +193,8 @@ def _recommended(step: _Step, rider: _Rider, origin: str) -> Recommended:
         after=trick_name(Fields(step.source)) if step.source is not None else None,
         reason=cut(step.edge.reason, LONGEST_TEXT) if step.edge is not None else None,
         on_your_list=has(step.target, rider.listed) or None,
-        web_url=f"{origin}{path}" if path else None,
-        image_url=image if isinstance(image, str) else None,
+        web_url=trick_link(fields, origin),
+        image_url=trick_image(fields),
     )
 
 

@@ -20,7 +20,7 @@ from brain.knowledge.sports import filed_under, ignored_sport, known_sport
 from brain.named_tricks import named_tricks
 from brain.registry import AnyTool
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
-from brain.tricks import Tutorial, trick_name, tutorials
+from brain.tricks import Tutorial, sport_of, trick_name, tutorials
 
 MOST_VIDEOS: Final = 10
 MOST_TUTORIALS: Final = 4
@@ -131,7 +131,7 @@ def _says(trick: str, rows: Sequence[Row]) -> Mapping[str, Any]:
 
 def _sports(asked: str | None, rows: Sequence[Row]) -> list[str]:
     """The sports to look among: the one asked for, else the trick's own when it is a trick of one sport; else any."""
-    own = {Fields(row).sport("category", "sportTypes") for row in rows}
+    own = {sport_of(row) for row in rows}
     sport = asked or (own.pop() if len(own) == 1 else None)
     return filed_under(sport) if sport else []
 

@@ -251,9 +251,10 @@ async def test_each_fault_has_a_code_of_its_own(
     assert len(chunks.asked) == 1
 
 
-async def test_long_and_odd_chunks_are_told(world: ToolWorld) -> None:
+@pytest.mark.parametrize("url", ["https://evil.example.com/", "//evil.example.com/", "/\\evil.example.com/", 5])
+async def test_long_and_odd_chunks_are_told(world: ToolWorld, url: object) -> None:
     """Texts are cut, missing fields left out, and an address that is no path of the site is not repeated."""
-    odd = hit(title=None, text="y" * 9_000, url="https://evil.example.com/", docType="what", sport=None, indexedAt="?")
+    odd = hit(title=None, text="y" * 9_000, url=url, docType="what", sport=None, indexedAt="?")
     world.knowledge = Chunks(*([odd] * 10))
     found = await world.call("search_knowledge", query="x", limit=10)
     first = found.data["results"][0]
