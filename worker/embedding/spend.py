@@ -22,9 +22,9 @@ from worker.errors import (
     Throttled,
     Unavailable,
 )
-from worker.model import Leadership
+from worker.model import Leadership, Reservation
 from worker.pipeline.around import Around
-from worker.ports import Reservation, SpendBook
+from worker.ports import SpendBook
 
 Price = Callable[[str, int], float | None]
 """Dollars of so many tokens of a model; None when nobody knows."""

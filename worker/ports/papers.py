@@ -1,18 +1,11 @@
-"""The doors to the outside: what the pipeline needs, said without naming a driver.
+"""What is durable: chunks and ledger, positions, dead letters, the lease and what hangs on it."""
 
-Each port has one contract suite in `tests/contract`, run over the in-memory fake and over the real adapter. Adapters
-raise errors of the tree in `worker.errors` only.
-"""
-
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
-
-from bson import Timestamp
+from typing import Protocol
 
 from brain.knowledge.chunk import Vector
 from brain.knowledge.pin import Pin
-from worker.errors import Poison
 from worker.generations import Act, Generations
 from worker.model import (
     AuditedChunk,
@@ -22,63 +15,12 @@ from worker.model import (
     DocState,
     Leadership,
     Outcome,
-    Position,
     Publication,
-    Reading,
     Request,
     Reservation,
     Scan,
     Stray,
-    StreamItem,
 )
-
-
-class ChangeStream(Protocol):
-    """The tail of the database."""
-
-    async def now(self) -> Timestamp:
-        """The operation time of the majority now: a position taken before a scan starts from here."""
-        ...
-
-    async def clock(self) -> datetime | None:
-        """The wall time of the database's host now, in UTC, or None where it does not say."""
-        ...
-
-    async def oldest(self) -> Timestamp | None:
-        """The time of the oldest entry of the history, or None where it may not be read."""
-        ...
-
-    def follow(self, position: Position) -> AsyncIterator[StreamItem]:
-        """Every step after the position, in order, with `Passed()` about once a second while idle.
-
-        Ends by raising: Retryable (reopen from the last position), HistoryLost (the position is gone: rescan),
-        WrongTopology or Refused (a person must act). It ends quietly after an invalidation; reopen from the last
-        position.
-        """
-        ...
-
-
-class Documents(Protocol):
-    """The source collections, read only."""
-
-    async def read(self, source: str, ids: Sequence[DocKey], after: Timestamp | None = None) -> Reading:
-        """The documents with these ids, majority and causally consistent, as of `after` or later.
-
-        One that cannot be read keeps no other from being read; it is told apart from one that is not there.
-        """
-        ...
-
-    async def page(self, source: str, after: DocKey | None, limit: int) -> Sequence[DocKey]:
-        """The next `limit` ids in the order of `_id` (all types), after the given one."""
-        ...
-
-    async def absent(self, source: str, keys: Sequence[DocKey]) -> Sequence[DocKey]:
-        """Those of the keys that no document has now."""
-        ...
-
-    async def estimate(self, source: str) -> int:
-        """About how many documents there are: for progress, not for decisions."""
-        ...
 
 
 class KnowledgeStore(Protocol):
@@ -267,104 +209,4 @@ class Pins(Protocol):
 
     async def clear(self, leadership: Leadership) -> Sequence[str]:
         """Remove the collections that are `leaving`; which. Only when nobody writes into them any more."""
-        ...
-
-
-class TextEmbedder(Protocol):
-    """Texts to vectors, with every limit, retry and pause inside: it waits through an outage instead of failing."""
-
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector | Poison]:
-        """A vector for each text, or why that text can never have one. Raises Fatal only."""
-        ...
-
-
-class Meter(Protocol):
-    """Counters for Prometheus; no argument comes from document data except a configured source name."""
-
-    def received(self, source: str) -> None:
-        """A change came in."""
-        ...
-
-    def settled(self, source: str, outcome: Outcome, lag: float | None) -> None:
-        """A change has its outcome; `lag` in seconds from commit to stored, where the commit time is known."""
-        ...
-
-    def chunks(self, action: Literal["written", "rewritten", "removed", "kept"], count: int) -> None:
-        """Chunk rows by what was done with them."""
-        ...
-
-    def embedded(self, outcome: str, *, tokens: int = 0, cost_usd: float = 0.0) -> None:
-        """One embedding request ended."""
-        ...
-
-    def budget_left(self, read: Callable[[], float]) -> None:
-        """Where the dollars that may still be spent today are read from; without a budget nobody calls this."""
-        ...
-
-    def queued(self, step: str, depth: int) -> None:
-        """How many changes wait before or in a step."""
-        ...
-
-    def reopened(self, reason: str) -> None:
-        """The stream was opened again."""
-        ...
-
-    def ignored(self, operation: str) -> None:
-        """The stream told of an operation of no consequence, or of an unknown one."""
-        ...
-
-    def resynced(self, reason: str) -> None:
-        """A scan of a source began."""
-        ...
-
-    def headroom(self, seconds: float) -> None:
-        """How far the stored position is from the oldest entry of the history; NaN where that is unknown."""
-        ...
-
-    def buried(self, letters: int) -> None:
-        """How many documents are dead-lettered now."""
-        ...
-
-    def odd(self, source: str, oddity: str) -> None:
-        """A document held an odd value that was made sensible or left out."""
-        ...
-
-
-class Health(Protocol):
-    """What /readyz answers from. A reason is a short word; the same reason may be raised again."""
-
-    def pause(self, reason: str, detail: str) -> None:
-        """Something delays convergence."""
-        ...
-
-    def resume(self, reason: str) -> None:
-        """It is over."""
-        ...
-
-    def stream_moved(self, behind: float = 0.0) -> None:
-        """The stream answered; its place is so many seconds behind the database's present."""
-        ...
-
-    def watermark(self, oldest_open: float | None) -> None:
-        """The monotonic time since when the oldest change without outcome waits; None: nothing waits."""
-        ...
-
-    def advanced(self) -> None:
-        """Something was done for a change that still waits, as when some of a long document's texts are embedded."""
-        ...
-
-    def role(self, role: Literal["starting", "standby", "leader"]) -> None:
-        """What this process is now."""
-        ...
-
-    def scans_pending(self, sources: Sequence[str]) -> None:
-        """Sources whose first scan is not done."""
-        ...
-
-
-class Probe(Protocol):
-    """Named places on the way of a change; production does nothing there, tests wait, pause or die there."""
-
-    async def reached(self, point: str) -> None:
-        """The pipeline is at this place now."""
         ...
