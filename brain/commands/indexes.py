@@ -11,9 +11,9 @@ import click
 
 from brain.config import PREFIX, BrainSettings
 from brain.errors import EXIT_FAILED, EXIT_OK
-from brain.indexes import IndexReport, index_report
 from brain.knowledge.connect import find_target, open_client
 from brain.knowledge.settings import load
+from brain.trickbook.indexes import IndexReport, index_report
 
 
 def run(data: Path | None, *, ensure: bool, as_json: bool) -> int:

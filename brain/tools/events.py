@@ -18,7 +18,7 @@ from brain.knowledge.domain.visibility import event_is_upcoming
 from brain.knowledge.sports import canonical_sport, spellings
 from brain.registry import AnyTool
 from brain.tool import Arguments, Result, Tool, ToolContext, Words
-from brain.tricks import web_address
+from brain.trickbook.tricks import web_address
 
 DEFAULT_KM: Final = 100.0
 MOST_KM: Final = 2_000.0

@@ -7,7 +7,6 @@ from bson import ObjectId
 from pydantic import Field, StringConstraints
 
 from brain.errors import ToolFailure
-from brain.facts import LONGEST_FACT, remembered
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
@@ -15,6 +14,7 @@ from brain.knowledge.domain.ids import object_id
 from brain.knowledge.sports import canonical_sport
 from brain.registry import AnyTool
 from brain.tool import Arguments, Result, Tool, ToolContext
+from brain.trickbook.facts import LONGEST_FACT, remembered
 
 LONGEST_NAME: Final = 60  # characters
 MOST_SPORTS: Final = 10

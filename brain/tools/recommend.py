@@ -18,12 +18,12 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
 from brain.knowledge.sports import ignored_sport, known_sport
-from brain.lists import own_lists, tricks_on
-from brain.named_tricks import all_named, named_tricks, of_sports, rider_sports, tricks_by_id
 from brain.registry import AnyTool
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
-from brain.trick_search import Wanted, list_tricks
-from brain.tricks import keys_of, sport_of, trick_image, trick_link, trick_name
+from brain.trickbook.lists import own_lists, tricks_on
+from brain.trickbook.named_tricks import all_named, named_tricks, of_sports, rider_sports, tricks_by_id
+from brain.trickbook.trick_search import Wanted, list_tricks
+from brain.trickbook.tricks import keys_of, sport_of, trick_image, trick_link, trick_name
 
 MOST_AFTER_ONE: Final = 4
 MOST_RECOMMENDED: Final = 5

@@ -15,8 +15,8 @@ from brain.knowledge.domain.ids import both_forms
 from brain.knowledge.domain.plan import SpotList, is_premium, limit_reached, spot_list_of
 from brain.once import one_at_a_time
 from brain.registry import AnyTool
-from brain.spots import visible_spot
 from brain.tool import Arguments, Id, Result, Tool, ToolContext, Words
+from brain.trickbook.spots import visible_spot
 
 SAVED_NAME: Final = "Saved Spots"
 """The name that the app's one-tap save gives to the hidden bucket."""

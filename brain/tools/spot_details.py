@@ -12,8 +12,8 @@ from brain.knowledge.domain.ids import both_forms
 from brain.knowledge.domain.numbers import count, number, year
 from brain.knowledge.domain.visibility import ACTIVE
 from brain.registry import AnyTool
-from brain.spots import SpotFound, spot_cards, spot_facts, visible_spot
 from brain.tool import Arguments, Id, Result, Tool, ToolContext
+from brain.trickbook.spots import SpotFound, spot_cards, spot_facts, visible_spot
 
 LONGEST_DESCRIPTION: Final = 600  # characters
 LONGEST_REVIEW: Final = 300

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import Field
-from pymongo.collation import Collation
 
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.names import contains
@@ -12,13 +11,12 @@ from brain.knowledge.domain.phrases import telling
 from brain.knowledge.domain.visibility import APPROVED_SPOTS, spot_is_public
 from brain.knowledge.sports import filed_under, ignored_sport, known_sport, spellings
 from brain.registry import AnyTool
-from brain.spots import SPOT_FIELDS, SpotFound, spot_cards, spot_facts
 from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
+from brain.trickbook.collation import LOOSE
+from brain.trickbook.spots import SPOT_FIELDS, SpotFound, spot_cards, spot_facts
 
 MOST_SPOTS: Final = 5
 IMPORTANT: Final = "These spots are in TrickBook; link to their webUrl. Say so if you suggest places that are not."
-LOOSE: Final = Collation("en", strength=1)
-"""Neither case nor accents of a state count; its index has the same collation (`brain.indexes`)."""
 _MOST_WORDS: Final = 6
 _WORDS_IN: Final = ("name", "city", "tags", "aliases")
 

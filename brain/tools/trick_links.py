@@ -10,10 +10,10 @@ from pydantic import AfterValidator, Field, StringConstraints
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.fields import Fields
-from brain.list_writes import check_own_trick
 from brain.registry import AnyTool
-from brain.spots import visible_spot
 from brain.tool import Arguments, Id, Result, Tool, ToolContext
+from brain.trickbook.list_writes import check_own_trick
+from brain.trickbook.spots import visible_spot
 
 LONGEST_ADDRESS: Final = 500  # characters
 _TRICK_FIELDS: Final = {"name": 1, "list_id": 1, "spotId": 1, "videoUrl": 1}

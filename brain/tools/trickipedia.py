@@ -9,8 +9,8 @@ from brain.knowledge.domain.difficulty import WORDS, difficulty
 from brain.knowledge.sports import known_sport
 from brain.registry import AnyTool
 from brain.tool import Arguments, Result, Tool, ToolContext, Words
-from brain.trick_search import Wanted, find_tricks, list_tricks
-from brain.tricks import TrickFound, told_tricks, trick_cards
+from brain.trickbook.trick_search import Wanted, find_tricks, list_tricks
+from brain.trickbook.tricks import TrickFound, told_tricks, trick_cards
 
 MOST_TRICKS: Final = 5
 IMPORTANT: Final = "These tricks are in TrickBook's Trickipedia; link to webUrl when you name one."

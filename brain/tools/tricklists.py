@@ -15,7 +15,9 @@ from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.statuses import Progress
-from brain.list_writes import (
+from brain.registry import AnyTool
+from brain.tool import Arguments, Card, Id, Result, Tool, ToolContext, Words
+from brain.trickbook.list_writes import (
     CREATED_BY,
     check_own_trick,
     forget_nameless,
@@ -24,9 +26,7 @@ from brain.list_writes import (
     mark_embedded,
     own_list,
 )
-from brain.lists import LONGEST_NAME, ListedTrick, landed, list_name, own_lists, tricks_on
-from brain.registry import AnyTool
-from brain.tool import Arguments, Card, Id, Result, Tool, ToolContext, Words
+from brain.trickbook.lists import LONGEST_NAME, ListedTrick, landed, list_name, own_lists, tricks_on
 
 MOST_RECENT: Final = 3
 MOST_SHOWN: Final = 5

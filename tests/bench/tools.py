@@ -13,7 +13,6 @@ from typing import Any, Final
 from pymongo import AsyncMongoClient
 from pymongo.asynchronous.database import AsyncDatabase
 
-from brain.indexes import ensure_indexes
 from brain.knowledge.connect import Row
 from brain.knowledge.pin import MINILM, Pin
 from brain.knowledge.search import Hit
@@ -21,6 +20,7 @@ from brain.knowledge.search.service import Found
 from brain.registry import Registry
 from brain.tool import ToolContext
 from brain.tools import ALL_TOOLS
+from brain.trickbook.indexes import ensure_indexes
 from tests.bench.report import Options, Report, percentile
 from tests.bench.scene_data import SCENE, listed, place, told_spot
 from tests.bench.stage import server

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from brain.errors import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_OK
-from brain.indexes import INDEXES, index_report
+from brain.trickbook.indexes import INDEXES, index_report
 from tests.support.tool_world import LOTTE, ToolWorld
 
 ROOT = Path(__file__).parents[2]

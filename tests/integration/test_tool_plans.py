@@ -8,17 +8,17 @@ import pytest
 from pymongo import AsyncMongoClient, monitoring
 from pymongo.asynchronous.database import AsyncDatabase
 
-from brain.indexes import INDEXES, ensure_indexes
 from brain.knowledge.connect import Row
 from brain.tools import ALL_TOOLS
+from brain.trickbook.indexes import INDEXES, ensure_indexes
 from tests.support.tool_world import JUNO, MIKA, SilentKnowledge, ToolWorld, fill, sample_id
 
 _READS: Final = ("find", "aggregate", "count", "distinct")
 
 SCANS: Final[Mapping[tuple[str, str], str]] = {
-    ("tricklists", "user"): "the embedded server cannot index a DBRef (brain.indexes.NOT_EMBEDDED)",
+    ("tricklists", "user"): "the embedded server cannot index a DBRef (brain.trickbook.indexes.NOT_EMBEDDED)",
     ("trickipedia", "difficulty"): "a pattern; the catalogue has some hundred tricks",
-    ("trickipedia", "$limit"): "words inside of texts: so many rows at most (brain.trick_search.MOST_SCANNED)",
+    ("trickipedia", "$limit"): "words inside of texts: so many at most (brain.trickbook.trick_search.MOST_SCANNED)",
 }
 """Where a collection may be scanned: by which field of it, and why no index serves."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from brain.facts import MOST_FACTS
+from brain.trickbook.facts import MOST_FACTS
 from tests.support.tool_world import BOT, JUNO, LOTTE, MIKA, NOW, PRIYA, ToolWorld, sample_id
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from brain.indexes import ensure_indexes
+from brain.trickbook.indexes import ensure_indexes
 from tests.support.tool_world import JUNO, LOTTE, MIKA, NOW, PRIYA, SAM, TANE, Answer, ToolWorld, sample_id
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from brain.facts import MOST_FACTS
 from brain.knowledge.connect import Row
 from brain.knowledge.errors import (
     IndexMissing,
@@ -25,6 +24,7 @@ from brain.knowledge.search.service import Found
 from brain.registry import Registry
 from brain.tool import ToolContext
 from brain.tools import ALL_TOOLS
+from brain.trickbook.facts import MOST_FACTS
 from tests.support.sample_chunks import PIN
 from tests.support.tool_world import BOT, JUNO, LOTTE, MIKA, NOW, ORIGIN, TANE, ToolWorld, sample_id
 

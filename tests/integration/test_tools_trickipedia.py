@@ -9,7 +9,7 @@ import pytest
 from bson import ObjectId
 from pymongo.errors import AutoReconnect
 
-import brain.trick_search as legs
+import brain.trickbook.trick_search as legs
 from brain.knowledge.errors import IndexMissing, Unavailable
 from brain.knowledge.search.service import Found
 from tests.support.tool_world import ORIGIN, Answer, SilentKnowledge, ToolWorld

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brain.facts import LONGEST_FACT, MOST_FACTS, remembered
 from brain.knowledge.domain.names import name_key
+from brain.trickbook.facts import LONGEST_FACT, MOST_FACTS, remembered
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,9 @@ from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.relevance import least_score
 from brain.knowledge.sports import spellings
 from brain.tool import ToolContext
-from brain.tricks import TRICK_FIELDS, keys_of, sport_of
+from brain.trickbook.collation import LOOSE
+from brain.trickbook.tricks import TRICK_FIELDS, keys_of, sport_of
 
-LOOSE: Final = Collation("en", strength=1)
-"""Neither case nor accents count; the indexes of the names have the same (`brain.indexes`)."""
 LEG_SECONDS: Final = 4.0
 NAME_WEIGHT: Final = 3.0
 """A trick that the question names stands before one that words and vectors alone put first: 3/(60+31) > 2/61."""

@@ -16,7 +16,7 @@ from brain.knowledge.errors import Fatal
 from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.once import INDEX as JOURNAL_INDEX
 from brain.once import JOURNAL
-from brain.trick_search import LOOSE
+from brain.trickbook.collation import LOOSE
 
 _NEWEST_FILMS: Final = (("releaseYear", DESCENDING), ("title", ASCENDING), ("_id", ASCENDING))
 

@@ -12,8 +12,8 @@ from bson import ObjectId
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.ids import both_forms, object_id, owns
-from brain.lists import entries_of, own_lists
 from brain.tool import ToolContext
+from brain.trickbook.lists import entries_of, own_lists
 
 CREATED_BY: Final = "kaori"
 """The only value that the collections' schemas know, whichever companion writes."""

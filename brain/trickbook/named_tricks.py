@@ -11,8 +11,9 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.links import name_slug
 from brain.knowledge.domain.names import name_key
 from brain.tool import ToolContext
-from brain.trick_search import LOOSE, Wanted, by_name
-from brain.tricks import TRICK_FIELDS, keys_of, sport_of, trick_name
+from brain.trickbook.collation import LOOSE
+from brain.trickbook.trick_search import Wanted, by_name
+from brain.trickbook.tricks import TRICK_FIELDS, keys_of, sport_of, trick_name
 
 _MOST_ROWS: Final = 500
 _MOST_SPORTS: Final = 5
