@@ -16,6 +16,16 @@ from brain.trickbook.facts import LONGEST_FACT, MOST_FACTS, remembered
         (["Likes rails"], "Does not like bowls", ["Likes rails", "Does not like bowls"]),
         (["Not afraid of handrails"], "Afraid of handrails", ["Afraid of handrails"]),
         (["Afraid of handrails"], "Not afraid of handrails", ["Not afraid of handrails"]),
+        (["Skates on Sundays"], "Skate on Sunday mornings", ["Skate on Sunday mornings"]),
+        (["Likes rails"], "Does not like rails", ["Does not like rails"]),
+        (
+            ["Landed a kickflip down the five stair at Burnside park"],
+            "Landed a heelflip down the five stair at Burnside park",
+            [
+                "Landed a kickflip down the five stair at Burnside park",
+                "Landed a heelflip down the five stair at Burnside park",
+            ],
+        ),
         (["Rides regular", "rides REGULAR", " "], "Has a dog", ["Rides regular", "Has a dog"]),
         ([], "  two\n lines ", ["two lines"]),
         ([], "", []),
