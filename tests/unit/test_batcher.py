@@ -17,6 +17,7 @@ from tests.support.sim_weather import Weather, dice
 from worker.embedding.batcher import REMEMBERED, BatchingEmbedder
 from worker.embedding.gate import REFUSED_WAIT
 from worker.embedding.lanes import LINGER, Limits
+from worker.embedding.rates import Rate
 from worker.errors import Malformed, PinMismatch, Poison, Refused, Throttled, Unavailable
 from worker.pipeline.around import Around
 
@@ -318,6 +319,25 @@ def test_minutes_have_limits() -> None:
         await kit.right(WORDS)
         assert len(kit.client.calls) == 2
         assert 180 <= asyncio.get_running_loop().time() - began <= 205, "20 words at 6 a minute"
+
+    virtual.run(main)
+
+
+def test_small_requests_do_not_starve_a_large_one() -> None:
+    """A whole portion fits only into an empty bucket, which those that ask for half of one would never leave."""
+
+    async def nibble(rate: Rate) -> None:
+        while True:
+            await rate.acquire(3)
+
+    async def main() -> None:
+        rate = Rate(60)
+        nibblers = [asyncio.create_task(nibble(rate)) for _ in range(3)]
+        await asyncio.sleep(10)
+        await asyncio.wait_for(rate.acquire(12), 120)
+        for task in nibblers:
+            task.cancel()
+        await asyncio.wait(nibblers)
 
     virtual.run(main)
 

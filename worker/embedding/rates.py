@@ -19,18 +19,23 @@ class Rate:
 
     def __init__(self, per_minute: int | None) -> None:
         self._limiter: AsyncLimiter | None = None
+        self._turn = asyncio.Lock()
         if per_minute is not None:
             portion = max(1.0, per_minute / PORTIONS)
             self._limiter = AsyncLimiter(portion, 60.0 * portion / per_minute)
 
     async def acquire(self, amount: float = 1.0) -> None:
-        """Wait until so much may be sent; what is larger than a portion is saved up for."""
+        """Wait until so much may be sent; what is larger than a portion is saved up for.
+
+        A portion each in the order of coming: a whole one wants an empty bucket, which smaller ones would never leave.
+        """
         limiter = self._limiter
         if limiter is None:
             return
         while amount > 0:
             part = min(amount, limiter.max_rate)
-            while not limiter.has_capacity(part):  # noqa: ASYNC110 - nobody tells when a bucket has drained
-                await asyncio.sleep(_LOOK_AGAIN)
-            await limiter.acquire(part)
+            async with self._turn:
+                while not limiter.has_capacity(part):  # noqa: ASYNC110 - nobody tells when a bucket has drained
+                    await asyncio.sleep(_LOOK_AGAIN)
+                await limiter.acquire(part)
             amount -= part
