@@ -95,6 +95,37 @@ async def test_a_switch_and_a_drop_amid_a_question(database: AsyncDatabase[Row])
     assert (found.pin, len(found.hits)) == (NEW, 3)
 
 
+class Overtaken(KnowledgeSearch):
+    """Something happens when it has read the pin and looks for a document's chunks."""
+
+    amid: Amid | None = None
+
+    async def _chunks(self, pin: Pin, doc_keys: Sequence[str]) -> list[dict[str, Any]]:
+        if (amid := self.amid) is not None:
+            self.amid = None
+            await amid()
+        return await super()._chunks(pin, doc_keys)
+
+
+@pytest.mark.parametrize("closing", [False, True])
+async def test_a_switch_amid_the_look_at_a_document(database: AsyncDatabase[Row], *, closing: bool) -> None:
+    """Whether a document can be found is asked anew too: its old chunks or the old engine may be gone."""
+    for pin in (OLD, NEW):
+        await database[pin.collection].update_one({"_id": "tricks/n:1/p"}, {"$set": {"docKey": "tricks/n:1"}})
+    search = Overtaken(database, clients(Client(OLD), Client(NEW)), follow=True)
+
+    async def amid() -> None:
+        await switch(database)
+        if closing:
+            await search.search("another question, under the new pin")
+        else:
+            await database[OLD.collection].drop()
+
+    search.amid = amid
+    assert await search.searchable(["tricks/n:1"]) is True
+    await search.close()
+
+
 async def test_a_provider_that_no_longer_has_the_old_model(database: AsyncDatabase[Row]) -> None:
     """An error of the old model after the switch is not told; one of the model that is searched is."""
 

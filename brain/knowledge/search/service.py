@@ -1,9 +1,9 @@
 """The way of a query: pin, engine, embedding, search. The command line and the companions' tools use this same code."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pymongo
 from pymongo.asynchronous.database import AsyncDatabase
@@ -21,6 +21,8 @@ from brain.knowledge.search import Engine, Filter, Hit, SearchEngine
 from brain.knowledge.search import vectors as arithmetic
 from brain.knowledge.search.choose import Mode, search_engine
 from brain.knowledge.sports import canonical_sport
+
+T = TypeVar("T")
 
 DEFAULT_LIMIT: Final = 5
 MOST_HITS: Final = 50
@@ -88,18 +90,22 @@ class KnowledgeSearch:
             message = f"the document type must be one of {', '.join(DOC_TYPES)}"
             raise ValueError(message)
         where = Filter(canonical_sport(sport), doc_type)
+        return await self._under_pin(lambda pin: self._search_under(pin, query, limit, where), lambda f: bool(f.hits))
+
+    async def _under_pin(self, ask: Callable[[Pin], Awaitable[T]], told: Callable[[T], bool]) -> T:
+        """Ask under the active pin; anew when nothing is `told`, or it fails, and the pin was switched meanwhile."""
         pin = await self._pin()
         for _ in range(MOST_SWITCHES):
             try:
-                found = await self._search_under(pin, query, limit, where)
+                answer = await ask(pin)
             except KnowledgeError:
                 if (now := await self._pin()) == pin:
                     raise
             else:
-                if found.hits or (now := await self._pin()) == pin:
-                    return found
-            pin = now  # switched amid the query, and the old chunks may be gone already
-        return await self._search_under(pin, query, limit, where)
+                if told(answer) or (now := await self._pin()) == pin:
+                    return answer
+            pin = now  # the old chunks may be gone already
+        return await ask(pin)
 
     async def _search_under(self, pin: Pin, query: str, limit: int, where: Filter) -> Found:
         client = self._clients.of(pin)
@@ -114,7 +120,9 @@ class KnowledgeSearch:
         `doc_keys` are the forms that the document's key may have. Of many chunks the newest MOST_CHECKED count. Raises
         what `search` raises; no text is embedded.
         """
-        pin = await self._pin()
+        return await self._under_pin(lambda pin: self._searchable_under(pin, doc_keys), bool)
+
+    async def _searchable_under(self, pin: Pin, doc_keys: Sequence[str]) -> bool | None:
         engine = await self._engine_for(pin)
         rows = await self._chunks(pin, doc_keys)
         for row in rows:
