@@ -28,9 +28,7 @@ from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.redact import Redactor
 from brain.once import Answer, Call, Journal
 from brain.results import TooLarge, encoded, refusal
-from brain.tool import Arguments, Card, Effect, Result, Tool, ToolContext
-
-AnyTool = Tool[Any, Any]
+from brain.tool import AnyTool, Arguments, Card, Effect, Result, ToolContext
 
 LONGEST_DESCRIPTION: Final = 1_024  # characters: OpenAI's limit for a function
 LEAST_BYTES: Final = 1_024

@@ -12,10 +12,9 @@ from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel
 
-from brain.tool import Arguments, Tool
+from brain.tool import AnyTool, Arguments
 
 Schema = dict[str, Any]
-AnyTool = Tool[Any, Any]
 Format = Literal["chat", "responses", "mcp"]
 
 _KEPT: Final = ("type", "description", "enum")

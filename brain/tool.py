@@ -132,3 +132,7 @@ class Tool(Generic[A, R]):
     destructive: bool = False
     seconds: float = 10.0
     most_bytes: int = 16_384
+
+
+AnyTool = Tool[Any, Any]
+"""Any tool, where its arguments and its result do not matter."""

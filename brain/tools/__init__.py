@@ -5,7 +5,7 @@ A file of this package gives its tools as `TOOLS`.
 
 from typing import Final
 
-from brain.registry import AnyTool
+from brain.tool import AnyTool
 from brain.tools import (
     events,
     feed,

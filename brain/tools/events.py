@@ -16,8 +16,7 @@ from brain.knowledge.domain.links import event_path
 from brain.knowledge.domain.names import contains
 from brain.knowledge.domain.visibility import event_is_upcoming
 from brain.knowledge.sports import canonical_sport, spellings
-from brain.registry import AnyTool
-from brain.tool import Arguments, Result, Tool, ToolContext, Words
+from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext, Words
 from brain.trickbook.tricks import web_address
 
 DEFAULT_KM: Final = 100.0

@@ -14,8 +14,7 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import both_forms, object_id, same_id
 from brain.knowledge.domain.numbers import count
 from brain.knowledge.sports import ignored_sport, known_sport, spellings
-from brain.registry import AnyTool
-from brain.tool import Arguments, Result, Tool, ToolContext, Words, remarks
+from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext, Words, remarks
 from brain.trickbook.lists import own_lists, tricks_on
 from brain.trickbook.spots import SPOT_FIELDS, sees_spot
 

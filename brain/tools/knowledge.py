@@ -14,8 +14,7 @@ from brain.knowledge.relevance import least_score
 from brain.knowledge.search import Hit
 from brain.knowledge.search.service import Found
 from brain.knowledge.sports import canonical_sport
-from brain.registry import AnyTool
-from brain.tool import Arguments, Result, Tool, ToolContext, Words
+from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext, Words
 
 DEFAULT_HITS: Final = 5
 MOST_HITS: Final = 10

@@ -14,8 +14,7 @@ from brain.knowledge.domain.learning import MOST_DEPTH, steps_to
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
 from brain.knowledge.sports import ignored_sport, known_sport
-from brain.registry import AnyTool
-from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
+from brain.tool import AnyTool, Arguments, Card, Result, Tool, ToolContext, Words, remarks
 from brain.trickbook.lists import own_lists, tricks_on
 from brain.trickbook.named_tricks import named_tricks, of_sports, rider_sports, tricks_by_id
 from brain.trickbook.tricks import keys_of, sport_of, trick_link, trick_name

@@ -13,8 +13,7 @@ from brain.knowledge.domain.geo import Box, Point, boxes_around, distance_km, po
 from brain.knowledge.domain.ids import both_forms, object_id
 from brain.knowledge.domain.visibility import APPROVED_SPOTS, spot_is_public
 from brain.knowledge.sports import filed_under, ignored_sport, known_sport
-from brain.registry import AnyTool
-from brain.tool import Arguments, Result, Tool, ToolContext, Words, remarks
+from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext, Words, remarks
 from brain.trickbook.spots import SPOT_FIELDS, SpotFound, sees_spot, spot_cards, spot_facts
 
 DEFAULT_KM: Final = 25.0

@@ -12,8 +12,7 @@ from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import object_id
 from brain.knowledge.sports import canonical_sport
-from brain.registry import AnyTool
-from brain.tool import Arguments, Result, Tool, ToolContext
+from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext
 from brain.trickbook.facts import LONGEST_FACT, remembered
 
 LONGEST_NAME: Final = 60  # characters

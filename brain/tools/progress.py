@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from brain.knowledge.domain.statuses import Progress
-from brain.registry import AnyTool
-from brain.tool import Arguments, Result, Tool, ToolContext
+from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext
 from brain.trickbook.lists import ListedTrick, landed, list_name, own_lists, tricks_on
 
 MOST_LISTS: Final = 20

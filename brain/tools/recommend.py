@@ -18,8 +18,7 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
 from brain.knowledge.sports import ignored_sport, known_sport
-from brain.registry import AnyTool
-from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
+from brain.tool import AnyTool, Arguments, Card, Result, Tool, ToolContext, Words, remarks
 from brain.trickbook.lists import own_lists, tricks_on
 from brain.trickbook.named_tricks import all_named, named_tricks, of_sports, rider_sports, tricks_by_id
 from brain.trickbook.trick_search import Wanted, list_tricks

@@ -12,15 +12,14 @@ from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import both_forms
+from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.plan import SpotList, is_premium, limit_reached, spot_list_of
 from brain.once import one_at_a_time
-from brain.registry import AnyTool
-from brain.tool import Arguments, Id, Result, Tool, ToolContext, Words
+from brain.tool import AnyTool, Arguments, Id, Result, Tool, ToolContext, Words
 from brain.trickbook.spots import visible_spot
 
 SAVED_NAME: Final = "Saved Spots"
 """The name that the app's one-tap save gives to the hidden bucket."""
-LONGEST_NAME: Final = 100  # characters of a new list's name
 _MOST_LISTS: Final = 1_000  # of one rider; who is free has three
 
 
@@ -54,7 +53,7 @@ async def save_spot(context: ToolContext, arguments: SaveSpot) -> SpotSaved:
     await one_at_a_time(context, f"spot lists of {context.rider.lower()}")
     spot = await visible_spot(context, arguments.spot_id)
     rows = await _lists(context)
-    name = SAVED_NAME if arguments.list_name is None else one_line(arguments.list_name)[:LONGEST_NAME].strip()
+    name = SAVED_NAME if arguments.list_name is None else one_line(arguments.list_name)
     if not name:
         raise ToolFailure(code="invalid_arguments", message="list_name must not be blank. Nothing was done.")
     row = _named(rows, name)
@@ -87,15 +86,11 @@ async def _lists(context: ToolContext) -> list[Row]:
 
 
 def _named(rows: Sequence[Row], name: str) -> Row | None:
-    """The list of this name, whatever its case; by its own name the bucket."""
-    if _folded(name) == _folded(SAVED_NAME):
+    """The list of this name in any spelling; by its own name the bucket."""
+    if name_key(name) == name_key(SAVED_NAME):
         return next((row for row in rows if spot_list_of(row).saved), None)
     lists = ((row, spot_list_of(row)) for row in rows)
-    return next((row for row, one in lists if not one.saved and _folded(one.name) == _folded(name)), None)
-
-
-def _folded(name: str) -> str:
-    return " ".join(name.split()).casefold()
+    return next((row for row, one in lists if not one.saved and name_key(one.name) == name_key(name)), None)
 
 
 async def _check_plan(context: ToolContext, rows: Sequence[Row], row: Row | None, name: str) -> None:
@@ -108,7 +103,7 @@ async def _check_plan(context: ToolContext, rows: Sequence[Row], row: Row | None
     if is_premium(user):
         return
     target = spot_list_of(row) if row is not None else None
-    if target is None and _folded(name) == _folded(SAVED_NAME):
+    if target is None and name_key(name) == name_key(SAVED_NAME):
         target = SpotList(SAVED_NAME, frozenset(), saved=True)
     reached = limit_reached([spot_list_of(one) for one in rows], target)
     if reached is not None:
@@ -124,7 +119,7 @@ async def _check_plan(context: ToolContext, rows: Sequence[Row], row: Row | None
 async def _made(context: ToolContext, name: str, spot: ObjectId) -> Row:
     """A new list that holds the spot."""
     now = context.now()
-    saved = _folded(name) == _folded(SAVED_NAME)
+    saved = name_key(name) == name_key(SAVED_NAME)
     row: dict[str, Any] = {
         "name": SAVED_NAME if saved else name,
         "description": "",

@@ -11,8 +11,7 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import both_forms
 from brain.knowledge.domain.numbers import count, number, year
 from brain.knowledge.domain.visibility import ACTIVE
-from brain.registry import AnyTool
-from brain.tool import Arguments, Id, Result, Tool, ToolContext
+from brain.tool import AnyTool, Arguments, Id, Result, Tool, ToolContext
 from brain.trickbook.spots import SpotFound, spot_cards, spot_facts, visible_spot
 
 LONGEST_DESCRIPTION: Final = 600  # characters

@@ -10,8 +10,7 @@ from brain.knowledge.domain.names import contains
 from brain.knowledge.domain.phrases import telling
 from brain.knowledge.domain.visibility import APPROVED_SPOTS, spot_is_public
 from brain.knowledge.sports import filed_under, ignored_sport, known_sport, spellings
-from brain.registry import AnyTool
-from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words
+from brain.tool import AnyTool, Arguments, Card, Result, Tool, ToolContext, Words
 from brain.trickbook.collation import LOOSE
 from brain.trickbook.spots import SPOT_FIELDS, SpotFound, spot_cards, spot_facts
 

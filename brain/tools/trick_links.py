@@ -10,8 +10,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.fields import Fields
-from brain.registry import AnyTool
-from brain.tool import Arguments, Id, Result, Tool, ToolContext
+from brain.tool import AnyTool, Arguments, Id, Result, Tool, ToolContext
 from brain.trickbook.list_writes import check_own_trick
 from brain.trickbook.spots import visible_spot
 

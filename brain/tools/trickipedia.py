@@ -7,8 +7,7 @@ from pydantic import Field
 
 from brain.knowledge.domain.difficulty import WORDS, difficulty
 from brain.knowledge.sports import known_sport
-from brain.registry import AnyTool
-from brain.tool import Arguments, Result, Tool, ToolContext, Words
+from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext, Words
 from brain.trickbook.trick_search import Wanted, find_tricks, list_tricks
 from brain.trickbook.tricks import TrickFound, told_tricks, trick_cards
 

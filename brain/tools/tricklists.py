@@ -15,8 +15,7 @@ from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.statuses import Progress
-from brain.registry import AnyTool
-from brain.tool import Arguments, Card, Id, Result, Tool, ToolContext, Words
+from brain.tool import AnyTool, Arguments, Card, Id, Result, Tool, ToolContext, Words
 from brain.trickbook.list_writes import (
     CREATED_BY,
     check_own_trick,

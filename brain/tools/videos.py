@@ -17,8 +17,7 @@ from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.numbers import year
 from brain.knowledge.domain.visibility import PUBLISHED_FILMS, PUBLISHED_LIBRARY, film_is_public, library_is_public
 from brain.knowledge.sports import filed_under, ignored_sport, known_sport
-from brain.registry import AnyTool
-from brain.tool import Arguments, Card, Result, Tool, ToolContext, Words, remarks
+from brain.tool import AnyTool, Arguments, Card, Result, Tool, ToolContext, Words, remarks
 from brain.trickbook.named_tricks import named_tricks
 from brain.trickbook.tricks import Tutorial, sport_of, trick_name, tutorials
 

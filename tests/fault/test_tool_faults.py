@@ -13,8 +13,8 @@ from pymongo.asynchronous.database import AsyncDatabase
 
 from brain.knowledge.connect import Target, open_client
 from brain.once import JOURNAL
-from brain.registry import AnyTool, Registry
-from brain.tool import Effect, ToolContext
+from brain.registry import Registry
+from brain.tool import AnyTool, Effect, ToolContext
 from tests.support.tool_calls import Nothing, Said, context, data, error, tool
 from worker.embedded import EmbeddedServer
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from brain.arguments import understood
 from brain.knowledge.pin import Pin
 from brain.knowledge.search.service import Found
-from brain.registry import AnyTool, Outcome, Registry
-from brain.tool import ToolContext
+from brain.registry import Outcome, Registry
+from brain.tool import AnyTool, ToolContext
 from brain.tools import ALL_TOOLS
 from tests.support import hostile
 from tests.support.figures import FIGURES

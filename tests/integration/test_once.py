@@ -18,8 +18,8 @@ from pymongo.errors import DuplicateKeyError
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Target, open_client
 from brain.once import JOURNAL, KEPT
-from brain.registry import AnyTool, Registry
-from brain.tool import Card, ToolContext
+from brain.registry import Registry
+from brain.tool import AnyTool, Card, ToolContext
 from tests.support.processes import PATIENCE, ROOT, environment
 from tests.support.tool_calls import NOW, OTHER_RIDER, RIDER, Said, Wanted, context, data, error, tool
 

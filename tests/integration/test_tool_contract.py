@@ -13,8 +13,9 @@ from bson import json_util
 
 from brain.cards import CARD_TYPES
 from brain.once import JOURNAL
-from brain.registry import LEAST_BYTES, AnyTool
+from brain.registry import LEAST_BYTES
 from brain.schema import mcp
+from brain.tool import AnyTool
 from brain.tools import ALL_TOOLS
 from tests.support.tool_world import MIKA, Answer, ToolWorld, sample_id
 

@@ -58,6 +58,9 @@ async def test_long_names_are_recognised(world: ToolWorld) -> None:
     added = (await world.call("add_trick_to_list", PRIYA, trick_name=trick, list_id=first["listId"])).data
     again = (await world.call("add_trick_to_list", PRIYA, trick_name=trick, list_id=first["listId"])).data
     assert again["trickId"] == added["trickId"]
+    spots = await world.database["spotlists"].insert_one({"userId": PRIYA, "name": "s" * 200, "spotIds": []})
+    saved = await world.call("save_spot", PRIYA, spot_id=sample_id("30", 1), list_name="S" * 200)
+    assert saved.data["listId"] == str(spots.inserted_id)
 
 
 async def test_many_facts_of_the_apps_own_cost_little(world: ToolWorld) -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from brain.registry import AnyTool
+from brain.tool import AnyTool
 
 ID: Final = "64b000000000000000000001"
 WORDS: Final = {"video_url": "https://video.example/watch?v=1"}

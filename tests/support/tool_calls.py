@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, cast
 from pydantic import Field
 from pymongo.asynchronous.database import AsyncDatabase
 
-from brain.registry import AnyTool, Outcome
-from brain.tool import Arguments, Id, Knowledge, Result, Tool, ToolContext, Words
+from brain.registry import Outcome
+from brain.tool import AnyTool, Arguments, Id, Knowledge, Result, Tool, ToolContext, Words
 
 RIDER: Final = "64b0000000000000000000aa"
 OTHER_RIDER: Final = "64b0000000000000000000bb"

@@ -14,8 +14,8 @@ from pymongo.asynchronous.database import AsyncDatabase
 from brain.knowledge.connect import Row
 from brain.knowledge.pin import MINILM, Pin
 from brain.knowledge.search.service import Found
-from brain.registry import AnyTool, Registry
-from brain.tool import Card, ToolContext
+from brain.registry import Registry
+from brain.tool import AnyTool, Card, ToolContext
 from brain.tools import ALL_TOOLS
 
 SAMPLE: Final = Path(__file__).parents[2] / "deploy" / "sample"

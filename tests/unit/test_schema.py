@@ -13,9 +13,9 @@ from openai.lib._pydantic import _ensure_strict_json_schema  # pyright: ignore[r
 from pydantic import BaseModel, Field
 
 from brain import cli
-from brain.registry import AnyTool, Registry
+from brain.registry import Registry
 from brain.schema import FORMATS, Format, Unfit, chat, fingerprint, mcp, parameters, rendered, responses, result
-from brain.tool import Arguments, Id, Result, Words
+from brain.tool import AnyTool, Arguments, Id, Result, Words
 from brain.tools import ALL_TOOLS
 from tests.support import golden, processes
 from tests.support.schema_rules import mistakes
