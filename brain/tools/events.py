@@ -1,5 +1,6 @@
 """Events to come: contests, jams, film nights, by sport and place."""
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -117,23 +118,27 @@ def _wanted(sport: str | None, place: str | None, centre: Point | None, radius: 
 async def _rows(context: ToolContext, now: datetime, wanted: Mapping[str, Any]) -> list[Row]:
     """What may be to come, by the kinds of dates that the data holds: dates, texts, nothing (null, missing, "").
 
-    Texts are ISO 8601 and compare as such to a day or so, which `event_is_upcoming` settles. An index serves each.
+    Texts are ISO 8601 and compare as such to a day or so, which `event_is_upcoming` settles. An index serves each; all
+    are asked at the same time.
     """
     yesterday = (now - timedelta(days=1)).date().isoformat()
     later: Sequence[Mapping[str, Any]] = ({"$gt": now}, {"$gt": yesterday, "$lt": _AFTER_ALL_DATES})
     open_end = [{"endAt": end, "startAt": start} for end in (None, "") for start in (*later, None)]
-    rows: list[Row] = []
-    for first in (*({"endAt": end} for end in later), *open_end):
-        pipeline: list[Mapping[str, Any]] = [
-            {"$match": first},
-            {"$match": wanted},
-            {"$sort": {"startAt": 1, "_id": 1}},
-            {"$limit": _MOST_ROWS},
-            {"$project": _FIELDS},
-        ]
-        cursor = await context.database["events"].aggregate(pipeline, session=context.session)
-        rows += await cursor.to_list()
-    return rows
+    dates = (*({"endAt": end} for end in later), *open_end)
+    found = await asyncio.gather(*(_soonest(context, first, wanted) for first in dates))
+    return [row for rows in found for row in rows]
+
+
+async def _soonest(context: ToolContext, first: Mapping[str, Any], rest: Mapping[str, Any]) -> list[Row]:
+    pipeline: list[Mapping[str, Any]] = [
+        {"$match": first},
+        {"$match": rest},
+        {"$sort": {"startAt": 1, "_id": 1}},
+        {"$limit": _MOST_ROWS},
+        {"$project": _FIELDS},
+    ]
+    cursor = await context.database["events"].aggregate(pipeline, session=context.session)
+    return await cursor.to_list()
 
 
 def _told(row: Row, origin: str, centre: Point | None) -> EventFound:

@@ -1,5 +1,6 @@
 """Videos for a trick: the catalogue's tutorials, and TrickBook's own films and lessons that speak of it."""
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -89,8 +90,10 @@ async def find_videos(context: ToolContext, arguments: FindVideos) -> VideosFoun
     tricks = await named_tricks(context, arguments.trick, asked)
     taught = [tutorial for row in tricks for tutorial in tutorials(Fields(row))][:MOST_TUTORIALS]
     says, sports = _says(arguments.trick, tricks), _sports(asked, tricks)
-    library = await _found(context, "media_library", PUBLISHED_LIBRARY, says, sports)
-    films = await _found(context, "couch_videos", PUBLISHED_FILMS, says, sports)
+    library, films = await asyncio.gather(
+        _found(context, "media_library", PUBLISHED_LIBRARY, says, sports),
+        _found(context, "couch_videos", PUBLISHED_FILMS, says, sports),
+    )
     videos = [
         *(_told(row, "library", context.origin) for row in library or () if library_is_public(row)),
         *(_told(row, "film", context.origin) for row in films or () if film_is_public(row)),
