@@ -50,7 +50,7 @@ def test_a_kill_amid_a_change_of_generations(
                 figures.kills += 1
                 database.trickipedia.update_one({"name": "Trick 0"}, {"$set": {"description": f"Turn {turn}."}})
                 with worker(tmp_path, env) as next_one:
-                    figures.caught_up.append(timed(lambda: until_leading(next_one)))
+                    figures.caught_up.append(timed(lambda: until_leading(next_one, beside_a_command=True)))
                     answer, _ = asking.communicate(timeout=PATIENCE * 2)
                     assert asking.returncode == 0, (act, answer)
                     _until_said(database, f"Turn {turn}.")
