@@ -92,7 +92,8 @@ class Links:
 _PATH: Final = re.compile(r"/(?!.*//)(?:[A-Za-z0-9][A-Za-z0-9/?#=&%~+,:;@!*'._-]*)?")
 _ADDRESS: Final = re.compile(
     r"""(?ix)
-    (?: (?<![a-z0-9+.-]) [a-z][a-z0-9+.-]{0,30} : (?=//) [^\s<>"'`]*            # any scheme with an authority
+    (?: (?<=\]\() [a-z][a-z0-9+.-]{0,30} :// [^\s<>"'`()/]+ / [^\s<>"'`()]* (?=\))   # a link's, up to its end
+      | (?<![a-z0-9+.-]) [a-z][a-z0-9+.-]{0,30} : (?=//) [^\s<>"'`]*            # any scheme with an authority
       | (?<![a-z0-9+.-]) (?:javascript|vbscript|data|mailto|tel|sms|intent|file|blob) : [^\s<>"'`]+
       | (?<![\w/.@-]) www \. [^\s<>"'`]+
       | (?<!:) // [a-z0-9-]+ \. [^\s<>"'`]*
