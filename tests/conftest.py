@@ -2,23 +2,22 @@
 
 import os
 import shutil
-import socket
 import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from pymongo import MongoClient
 
 from tests.support.figures import lines
+from tests.support.secantus import IN_MEMORY, secantus
 from worker.mongo.ping import answers
 
 _ATLAS_LOCAL: Final = "mongodb/mongodb-atlas-local:latest"
 _START_SECONDS: Final = 30
-_STOP_SECONDS: Final = 15
+_FLAGS: Final = ("--enable-test-commands", "--noop-heartbeat-seconds", "1", "--oplog-max-entries", "20000")
+"""It reads its whole history to tell its first entry; a test that writes more takes a server of its own."""
 _DOCKER_SECONDS: Final = 10
 
 
@@ -29,35 +28,8 @@ def mongo_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    program = Path(sys.executable).parent / "secantusd-py"
-    if not program.exists():
-        pytest.skip("secantusd-py is not installed (extra `embedded`) and TEST_ATLAS_URI is not set")
-    folder = tmp_path_factory.mktemp("secantus")
-    (folder / "empty.toml").touch()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    flags = ["--storage-path", ":memory:", "--enable-test-commands", "--noop-heartbeat-seconds", "1"]
-    with (
-        (folder / "log").open("wb") as log,
-        subprocess.Popen(
-            [str(program), "--config", str(folder / "empty.toml"), "--host", "127.0.0.1", "--port", str(port), *flags],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        ) as child,
-    ):
-        uri = f"mongodb://127.0.0.1:{port}/?replicaSet=secantus&retryWrites=false&heartbeatFrequencyMS=500"
-        try:
-            assert answers(uri, _START_SECONDS), (folder / "log").read_text()
-            yield uri
-        finally:
-            child.terminate()
-            try:
-                child.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                child.kill()
+    with secantus(tmp_path_factory.mktemp("secantus"), *IN_MEMORY, *_FLAGS) as server:
+        yield server.uri
 
 
 @pytest.fixture

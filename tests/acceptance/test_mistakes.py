@@ -1,16 +1,14 @@
 """Every mistake an operator can make ends with its exit code and a sentence that helps."""
 
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
 
-from tests.support.processes import command, environment, free_port
-from worker.mongo.ping import answers
+from tests.support.processes import command, environment
+from tests.support.secantus import IN_MEMORY, secantus
 
 pytestmark = pytest.mark.slow
 
@@ -168,23 +166,10 @@ def test_docs_sync_mistakes(tmp_path: Path, mongo_uri: str, database_name: str) 
 
 def test_a_standalone_server(tmp_path: Path) -> None:
     """A server without change streams: 78, naming what to do."""
-    program = Path(sys.executable).parent / "secantusd-py"
-    (tmp_path / "empty.toml").touch()
-    port = free_port()
-    flags = ["--storage-path", ":memory:", "--standalone", "--host", "127.0.0.1", "--port", str(port)]
-    with subprocess.Popen(
-        [str(program), "--config", str(tmp_path / "empty.toml"), *flags],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as server:
-        try:
-            uri = f"mongodb://127.0.0.1:{port}/"
-            assert answers(uri, 30)
-            for name in ("check-config", "run", "backfill"):
-                done = command(name, env=environment(ATLAS_URI=uri, OPENROUTER_API_KEY="k", WORKER_METRICS_PORT="0"))
-                assert done.code == 78, done.err
-                assert "replica set" in done.err
-                assert "Traceback" not in done.err
-        finally:
-            server.terminate()
+    with secantus(tmp_path, *IN_MEMORY, "--standalone") as server:
+        uri = f"mongodb://{server.address}/"
+        for name in ("check-config", "run", "backfill"):
+            done = command(name, env=environment(ATLAS_URI=uri, OPENROUTER_API_KEY="k", WORKER_METRICS_PORT="0"))
+            assert done.code == 78, done.err
+            assert "replica set" in done.err
+            assert "Traceback" not in done.err

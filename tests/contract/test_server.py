@@ -2,13 +2,9 @@
 
 import asyncio
 import gc
-import socket
-import subprocess
-import sys
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,11 +12,11 @@ from bson import Timestamp
 from pymongo.asynchronous.database import AsyncDatabase
 
 from brain.knowledge.connect import Target
+from tests.support.secantus import IN_MEMORY, secantus
 from worker.errors import HistoryLost, KnowledgeError, Refused, Retryable, Unreachable, WrongTopology
 from worker.model import DocumentChanged, Position, StreamItem
 from worker.mongo.change_stream import MongoChangeStream
 from worker.mongo.driver import Database, DriverName, connected
-from worker.mongo.ping import answers
 from worker.mongo.topology import check_server
 
 Backend = AsyncDatabase[dict[str, Any]]
@@ -29,27 +25,8 @@ Backend = AsyncDatabase[dict[str, Any]]
 @pytest.fixture(scope="module")
 def standalone_uri(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """A server without a replica set."""
-    program = Path(sys.executable).parent / "secantusd-py"
-    if not program.exists():
-        pytest.skip("secantusd-py is not installed (extra `embedded`)")
-    empty = tmp_path_factory.mktemp("standalone") / "empty.toml"
-    empty.touch()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with subprocess.Popen(
-        [program, "--config", empty, "--port", str(port), "--storage-path", ":memory:", "--standalone"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as child:
-        uri = f"mongodb://127.0.0.1:{port}/?retryWrites=false"
-        try:
-            assert answers(uri, 30)
-            yield uri
-        finally:
-            child.terminate()
+    with secantus(tmp_path_factory.mktemp("standalone"), *IN_MEMORY, "--standalone") as server:
+        yield f"mongodb://{server.address}/?retryWrites=false"
 
 
 @pytest.fixture

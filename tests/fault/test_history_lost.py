@@ -1,8 +1,5 @@
 """The history is lost while nobody leads, with real processes: what was deleted meanwhile goes, and it is said once."""
 
-import socket
-import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -12,7 +9,7 @@ from pymongo import MongoClient
 
 from tests.support.crashes import settings, texts, trick
 from tests.support.processes import embedder, eventually, worker
-from worker.mongo.ping import answers
+from tests.support.secantus import SHORT, secantus
 
 NAME = "gap"
 
@@ -20,26 +17,8 @@ NAME = "gap"
 @pytest.fixture
 def short_uri(tmp_path: Path) -> Generator[str]:
     """A server that keeps 50 entries of history."""
-    program = Path(sys.executable).parent / "secantusd-py"
-    if not program.exists():
-        pytest.skip("secantusd-py is not installed (extra `embedded`)")
-    (tmp_path / "empty.toml").touch()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    where = ["--config", tmp_path / "empty.toml", "--port", str(port), "--storage-path", tmp_path / "db"]
-    with subprocess.Popen(
-        [program, *where, "--oplog-max-entries", "50", "--noop-heartbeat-seconds", "1"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as child:
-        try:
-            assert answers(f"mongodb://127.0.0.1:{port}/?replicaSet=secantus", 30)
-            yield f"mongodb://127.0.0.1:{port}/?replicaSet=secantus&retryWrites=false"
-        finally:
-            child.terminate()
+    with secantus(tmp_path, *SHORT, "--noop-heartbeat-seconds", "1") as server:
+        yield server.uri
 
 
 @pytest.mark.slow

@@ -5,13 +5,9 @@ the wire (`wire/test_wire_writes.py`, M14).
 """
 
 import asyncio
-import socket
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Generator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
@@ -19,12 +15,12 @@ from bson import Timestamp
 from pymongo import MongoClient
 
 from brain.knowledge.connect import Target
+from tests.support.secantus import secantus
 from worker.errors import Refused
 from worker.model import Checkpoint, Leadership, Position, StreamItem
 from worker.mongo.change_stream import MongoChangeStream
 from worker.mongo.checkpoints import MongoCheckpoints
 from worker.mongo.driver import connected
-from worker.mongo.ping import answers
 from worker.mongo.topology import check_server
 
 NAME: Final = "roles"
@@ -35,41 +31,16 @@ ROLES: Final[dict[str, list[dict[str, str]]]] = {
 }
 
 
-@contextmanager
-def _server(folder: Path, *flags: str) -> Generator[str]:
-    """The address of a server on this folder."""
-    program = Path(sys.executable).parent / "secantusd-py"
-    if not program.exists():
-        pytest.skip("secantusd-py is not installed (extra `embedded`)")
-    (folder / "empty.toml").touch()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    where = ["--config", folder / "empty.toml", "--port", str(port), "--storage-path", folder / "db"]
-    with subprocess.Popen(
-        [program, *where, *flags],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as child:
-        try:
-            assert answers(f"mongodb://127.0.0.1:{port}/?replicaSet=secantus", 30)
-            yield f"127.0.0.1:{port}"
-        finally:
-            child.terminate()
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """A server that asks who one is; its users were made while it did not."""
     folder = tmp_path_factory.mktemp("roles")
-    with _server(folder) as opened, MongoClient[dict[str, Any]](f"mongodb://{opened}/?replicaSet=secantus") as client:
+    with secantus(folder) as opened, MongoClient[dict[str, Any]](opened.uri) as client:
         client[NAME]["tricks"].insert_one({"_id": 1})
         for user, roles in ROLES.items():
             client.admin.command({"createUser": user, "pwd": "x", "roles": roles})
-    with _server(folder, "--auth") as closed:
-        yield closed
+    with secantus(folder, "--auth") as closed:
+        yield closed.address
 
 
 def target(address: str, user: str) -> Target:

@@ -3,11 +3,7 @@
 import asyncio
 import os
 import random
-import signal
-import subprocess
-import sys
-from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -27,10 +23,10 @@ from brain.knowledge.search.follow import Followed
 from brain.knowledge.search.service import KnowledgeSearch
 from brain.knowledge.search.table import VectorTable
 from brain.knowledge.search.vectors import stored
-from tests.support.following import PATIENCE, until
+from tests.support.following import until
 from tests.support.processes import free_port
 from tests.support.search_stage import PIN, FixedEmbedder, becomes, chunk, content, held, vector
-from worker.mongo.ping import answers
+from tests.support.secantus import secantus
 
 pytestmark = pytest.mark.skipif("TEST_ATLAS_URI" in os.environ, reason="about the exact engine, on its own server")
 
@@ -266,24 +262,6 @@ async def test_a_switched_pin_ends_the_former_reader(database: AsyncDatabase[Row
     assert ours() == set()
 
 
-@contextmanager
-def _server(folder: Path, port: int) -> Generator[subprocess.Popen[bytes]]:
-    """An embedded server on a port of its own, with production's durability; killed at the end."""
-    (folder / "empty.toml").touch()
-    flags = ["--storage-path", str(folder / "db"), "--sync-on-commit", "--noop-heartbeat-seconds", "1"]
-    program = [str(Path(sys.executable).parent / "secantusd-py"), "--config", str(folder / "empty.toml")]
-    with (
-        (folder / "log").open("ab") as log,
-        subprocess.Popen(
-            [*program, "--host", "127.0.0.1", "--port", str(port), *flags], stdout=log, stderr=subprocess.STDOUT
-        ) as child,
-    ):
-        try:
-            yield child
-        finally:
-            child.kill()
-
-
 @pytest.mark.slow
 async def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
     """Searches fail as out of reach meanwhile; afterwards what was written shows, and what is written then."""
@@ -293,11 +271,11 @@ async def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
         chunks = client["x"][PIN.collection]
         followed = Followed(chunks, PIN)
         for life in range(3):
-            with _server(tmp_path, port) as child:
-                assert await asyncio.to_thread(answers, uri, PATIENCE)
-                await chunks.insert_one(chunk(f"t/o:{life}/full", EAST))
+            with secantus(tmp_path, "--sync-on-commit", "--noop-heartbeat-seconds", "1", port=port) as server:
+                async with open_client(Target(uri, "x", embedded=True)) as writer:  # knows no connection that is gone
+                    await writer["x"][PIN.collection].insert_one(chunk(f"t/o:{life}/full", EAST))
                 wanted = [f"t/o:{n}/full" for n in range(life + 1)]
                 await becomes(partial(held, followed), wanted)
-                child.send_signal(signal.SIGKILL)
-                child.wait()
+                server.child.kill()
+                server.child.wait()
         await followed.close()
