@@ -21,7 +21,7 @@ from worker.audit.compare import Comparer
 from worker.audit.verify import Auditor
 from worker.clock import Clock, SystemClock
 from worker.config import PREFIX, WorkerSettings
-from worker.embedded import EmbeddedServer
+from worker.embedded import KEEPS, EmbeddedServer
 from worker.embedding.admission import Admission, check_pins
 from worker.embedding.embedders import Embedders
 from worker.embedding.spend import Purse
@@ -216,7 +216,7 @@ async def compose(connection: Connection, around: Around, *, writes: bool = True
         pins=pins,
     )
     world = World(
-        MongoChangeStream(database, settings.sources),
+        MongoChangeStream(database, settings.sources, keeps=KEEPS if connection.server is not None else None),
         MongoDocuments(database),
         papers,
         embedders.embedder(active),

@@ -1,11 +1,9 @@
 """A server of its own with a short history: what is older is lost loudly, what is there is not."""
 
 import asyncio
-import socket
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,37 +12,18 @@ from bson import Timestamp
 from pymongo import AsyncMongoClient
 
 from brain.knowledge.connect import Target
+from tests.support.secantus import SHORT, secantus
 from worker.errors import HistoryLost
 from worker.model import DocumentChanged, Position, StreamItem
 from worker.mongo.change_stream import MongoChangeStream
 from worker.mongo.driver import DriverName, connected
-from worker.mongo.ping import answers
 
 
 @pytest.fixture
 def short_uri(tmp_path: Path) -> Generator[str]:
     """A fresh server that keeps 50 entries of history, without a heartbeat."""
-    program = Path(sys.executable).parent / "secantusd-py"
-    if not program.exists():
-        pytest.skip("secantusd-py is not installed (extra `embedded`)")
-    (tmp_path / "empty.toml").touch()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    where = ["--config", tmp_path / "empty.toml", "--port", str(port), "--storage-path", tmp_path / "db"]
-    with subprocess.Popen(
-        [program, *where, "--oplog-max-entries", "50"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as child:
-        uri = f"mongodb://127.0.0.1:{port}/?replicaSet=secantus&retryWrites=false"
-        try:
-            assert answers(uri, 30)
-            yield uri
-        finally:
-            child.terminate()
+    with secantus(tmp_path, *SHORT) as server:
+        yield server.uri
 
 
 async def first_change(stream: MongoChangeStream, position: Position) -> StreamItem:
@@ -89,3 +68,31 @@ async def test_a_pruned_history_is_lost_and_the_rest_is_not(short_uri: str, driv
         event = (await first_change(stream, late)).event
         assert isinstance(event, DocumentChanged)
         assert event.key.raw in {199, 200}  # a time is followed from inclusively
+
+
+async def test_a_follower_that_the_history_outran_is_told(short_uri: str, driver: DriverName) -> None:
+    """The embedded server would go on silently with what it still has; what is known of the history tells."""
+    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(short_uri)
+    async with client, connected(Target(short_uri, "test"), driver) as database:
+        stream = MongoChangeStream(database, ["docs"])
+        start = Position(await stream.now())
+        items = cast("AsyncGenerator[StreamItem]", stream.follow(start))
+        async with asyncio.timeout(20), aclosing(items) as following:
+            await client["test"]["docs"].insert_one({"_id": 0})
+            await anext(following)
+            await client["test"]["docs"].insert_many([{"_id": n} for n in range(1, 2000)])
+            await client.admin.command({"secantusAdmin.pruneOplog": 1})
+            await stream.oldest()
+            with pytest.raises(HistoryLost):
+                await anext(following)
+
+
+async def test_a_server_whose_history_is_known_is_not_asked(short_uri: str, driver: DriverName) -> None:
+    """Its age is reckoned from the present: the embedded server would decode all of it to tell."""
+    async with connected(Target(short_uri, "test"), driver) as database:
+        stream = MongoChangeStream(database, ["docs"], keeps=timedelta(days=7))
+        now, oldest = await stream.now(), await stream.oldest()
+        assert oldest is not None
+        assert 7 * 86_400 - 5 <= now.time - oldest.time <= 7 * 86_400
+        with pytest.raises(HistoryLost):
+            await first_change(stream, Position(Timestamp(oldest.time - 60, 1)))

@@ -7,7 +7,7 @@ watched collection, and projected to which document and when, because the text i
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Collection, Mapping
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from bson import Timestamp
@@ -42,12 +42,23 @@ DOCUMENT_OPERATIONS: Final = frozenset({"insert", "update", "replace", "delete"}
 
 
 class MongoChangeStream:
-    """Follows the watched collections of one database."""
+    """Follows the watched collections of one database.
 
-    def __init__(self, database: Database, watched: Collection[str], stall: float = STALL_SECONDS) -> None:
+    `keeps`: how long the server is known to keep its history; where that is not known, its first entry is asked for.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        watched: Collection[str],
+        stall: float = STALL_SECONDS,
+        keeps: timedelta | None = None,
+    ) -> None:
         self._database = database
         self._watched = frozenset(watched)
         self._stall = stall
+        self._keeps = keeps
+        self._oldest: Timestamp | None = None
 
     async def now(self) -> Timestamp:
         """The operation time of the majority now."""
@@ -67,6 +78,10 @@ class MongoChangeStream:
 
     async def oldest(self) -> Timestamp | None:
         """The time of the oldest entry of the history, or None where `local` may not be read (Atlas' shared tiers)."""
+        self._oldest = await self._first_entry() if self._keeps is None else _before(await self.now(), self._keeps)
+        return self._oldest
+
+    async def _first_entry(self) -> Timestamp | None:
         try:
             rows = await self._database.beside("local").find("oplog.rs", {}, {"ts": 1}, sort=[("$natural", 1)], limit=1)
         except Retryable:
@@ -77,7 +92,8 @@ class MongoChangeStream:
 
     async def follow(self, position: Position) -> AsyncIterator[StreamItem]:
         """Every step after the position; see the port."""
-        await self._answer(self._check_age(position))
+        if position.token is None:
+            await self._answer(self._check_age(position.at))
         start: dict[str, Any] = (
             {"start_after": position.token} if position.token is not None else {"start_at_operation_time": position.at}
         )
@@ -91,6 +107,7 @@ class MongoChangeStream:
             while True:
                 # Sampled before the next answer, and still only the upper bound of the place it leads to.
                 before = session.operation_time or at
+                self._refuse_lost(at)
                 event = fragments.whole(await self._answer(_next(stream)))
                 token = stream.resume_token
                 if token is not None and not fragments.open:
@@ -117,14 +134,18 @@ class MongoChangeStream:
             message = f"the change stream cannot get past an event ({error})"
             raise HistoryLost(message) from error
 
-    async def _check_age(self, position: Position) -> None:
-        """Raise HistoryLost for a position older than the history.
+    async def _check_age(self, at: Timestamp) -> None:
+        """Raise HistoryLost for a time older than the history. An old token is refused by every server itself (286)."""
+        await self.oldest()
+        self._refuse_lost(at)
 
-        MongoDB refuses such a token itself (286); the embedded server goes on silently from what it still has.
+    def _refuse_lost(self, at: Timestamp) -> None:
+        """Raise HistoryLost where the oldest entry, as far as it was asked for, is younger than this.
+
+        MongoDB tells of that itself (136, 286); the embedded server goes on silently from what it still has.
         """
-        oldest = await self.oldest()
-        if oldest is not None and position.at < oldest:
-            message = "the stored position is older than the oldest entry of the database's history"
+        if self._oldest is not None and at < self._oldest:
+            message = "the position is older than the oldest entry of the database's history"
             raise HistoryLost(message)
 
     def _pipeline(self) -> list[Mapping[str, Any]]:
@@ -166,6 +187,10 @@ def _place(event: Mapping[str, Any] | None, token: Mapping[str, Any], before: Ti
     """When the place of this step is: never later than it truly is."""
     told = None if event is None else event.get("clusterTime")
     return told if isinstance(told, Timestamp) else min(before, token_time(token) or before)
+
+
+def _before(now: Timestamp, kept: timedelta) -> Timestamp:
+    return Timestamp(max(0, now.time - int(kept.total_seconds())), 0)
 
 
 def _wall(event: Mapping[str, Any]) -> datetime | None:
