@@ -5,7 +5,6 @@ to the pumps of the runner; each outcome moves the watermark, and the watermark 
 """
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -33,15 +32,13 @@ from worker.pipeline.scan_shape import shape_of
 from worker.pipeline.shape import Offload, Shaper
 from worker.pipeline.timekeeper import Timekeeper
 from worker.pipeline.together import Together, end, first_of, unless, within
+from worker.pipeline.watch import watch
 from worker.ports import ChangeStream, Documents, TextEmbedder
 from worker.sources.source import Source
 
 PUMPS: Final = 2
 """Batches of anything on their way at once: one reads or is stored while the other embeds; a third pump is for what the
 stream tells alone."""
-
-WATCH_EVERY: Final = 15.0
-"""Seconds between two looks at the history and the dead letters: slow things, and alerts wait minutes anyway."""
 
 LAST_WORDS: Final = 1.0
 """Seconds that the last position may take, when the drain has used up all the time there was."""
@@ -135,7 +132,7 @@ class Leader:
                 duties.rescan_by_the_clock(self._terms.rescan_every),
                 duties.serve_requests(),
                 duties.serve_requests(pins=True),
-                self._watch(desk),
+                watch(self._world.stream, self._world.papers.letters, desk.watermark, self._time, self._around),
             )
             workers = self._start_workers(group, duties)
             await first_of(stop, duties.generations_changed)
@@ -268,18 +265,6 @@ class Leader:
         papers, around = self._world.papers, self._around
         scanner = Scanner(self._world.documents, papers.store, papers.letters, desk, around)
         return ScanLoop(scanner, self._book, papers.store, self._leadership, around)
-
-    async def _watch(self, desk: Desk) -> None:
-        """Tell how much history is left behind the stored position, and how many documents are dead-lettered."""
-        stream, letters = self._world.stream, self._world.papers.letters
-        while True:
-            oldest = await self._around.persist("stream", stream.oldest)
-            low = desk.watermark.low
-            left = math.nan if oldest is None or low is None else float(low.at.time - oldest.time)
-            self._around.meter.headroom(left)
-            self._around.meter.buried(await self._around.persist("database", letters.count))
-            await self._time.ask()
-            await self._around.clock.sleep(WATCH_EVERY)
 
     async def _drain(self) -> None:
         """Give what is in hand its outcome, as far as the time allows; the rest is read again by the next start."""
