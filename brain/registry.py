@@ -7,10 +7,8 @@ can add to it.
 import asyncio
 import logging
 import re
-import reprlib
 import secrets
 import time
-import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -20,10 +18,10 @@ import pymongo
 from bson.errors import BSONError
 from pymongo.errors import PyMongoError
 
-from brain.arguments import canonical, digest, near, shown, understood
+from brain.arguments import canonical, digest, glimpse, near, shown, understood
 from brain.errors import FailureCode, ToolFailure, as_failure
 from brain.knowledge.errors import KnowledgeError
-from brain.knowledge.log import LONGEST_TEXT, log
+from brain.knowledge.log import log, stack_of
 from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.redact import Redactor
 from brain.once import Answer, Call, Journal
@@ -40,9 +38,6 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _USER_ID: Final = re.compile(r"[0-9a-fA-F]{24}")
 _CALLERS_OWN: Final = frozenset({"user_id", "userid", "user", "owner_id", "companion_id", "turn_id"})
 """Names that no argument may have: who asks comes from the caller."""
-
-_LONGEST_STACK: Final = LONGEST_TEXT - 100
-"""The end of a stack says where it happened; the log would cut it there."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -166,10 +161,9 @@ class Registry:
             repeatable = failure.retryable and (tool.effect == "read" or tool.idempotent)
             return ToolFailure(failure.code, str(failure), retryable=repeatable)
         reference = self._calls.reference()
-        stack = "".join(traceback.format_tb(exc.__traceback__))[-_LONGEST_STACK:]
         words = {"words": str(exc)} if self._calls.arguments else {}  # they may quote what was asked, or a document
         message = f"the tool {name} failed with {type(exc).__name__}; this is a bug"
-        log(_LOGGER, logging.ERROR, "tool_bug", message, reference=reference, stack=stack, tool=name, **words)
+        log(_LOGGER, logging.ERROR, "tool_bug", message, reference=reference, stack=stack_of(exc), tool=name, **words)
         return ToolFailure("internal", f"the tool has failed (reference {reference}); answer without it")
 
     def _tell(self, name: str, arguments: object, context: ToolContext, code: str, began: float) -> None:
@@ -251,7 +245,7 @@ def _readable(arguments: object) -> str:
     """What was asked, for the log; what was refused may be of any shape and size."""
     if isinstance(arguments, Arguments):
         return canonical(arguments)
-    return arguments if isinstance(arguments, str) else reprlib.repr(arguments)
+    return arguments if isinstance(arguments, str) else glimpse(arguments)
 
 
 def _failed(failure: ToolFailure) -> Outcome:

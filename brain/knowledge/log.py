@@ -24,6 +24,7 @@ from brain.knowledge.redact import Redactor
 
 QUEUE_LINES: Final = 2_000
 LONGEST_TEXT: Final = 2_000  # characters of one field
+LONGEST_STACK: Final = LONGEST_TEXT - 100  # characters of a stack: as a field it is not cut again, at its end
 LONGEST_ERROR: Final = 8_000  # characters of a traceback
 MOST_FIELDS: Final = 32
 STOP_SECONDS: Final = 1.0  # how long a stop waits for the last lines
@@ -45,6 +46,14 @@ def log(logger: logging.Logger, level: int, action: str, message: str, /, **fiel
             fields["error_"] = error
         # `%` in the message is text, not a place for arguments: there are none.
         logger.log(level, "%s", message, exc_info=exc_info, extra={"action": action, "fields": fields})
+
+
+def stack_of(error: BaseException) -> str:
+    """Where an exception was raised, as one field: its frames without its message, which may quote a document.
+
+    The end is kept, since it says where it happened.
+    """
+    return "".join(traceback.format_tb(error.__traceback__))[-LONGEST_STACK:]
 
 
 def _scalar(name: str, value: object, redact: Redactor) -> Scalar:

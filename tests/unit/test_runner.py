@@ -2,6 +2,7 @@
 
 from typing import cast
 
+import pytest
 from bson import Timestamp
 
 from tests.support import virtual
@@ -113,26 +114,31 @@ class Buggy:
         return [] if document["name"] != "neighbours" else cast("list[DocKey]", document["nothing"])
 
     def shape(self, document: Document, setting: Setting) -> Shaped:
-        """Stumbles over others."""
-        if document["name"] in {"shape", "neighbours"}:
+        """Stumbles over another."""
+        if document["name"] == "shape":
             message = f"stumbled over {document['body']}"
             raise TypeError(message)
         return TRICKS.shape(document, setting)
 
 
-def test_a_bug_in_a_source_is_the_letter_of_one_document() -> None:
-    """The worker lives, the others are stored, and the letter says what kind of bug but nothing of the text."""
+def test_a_bug_in_a_source_is_the_letter_of_one_document(caplog: pytest.LogCaptureFixture) -> None:
+    """The worker lives, the others are stored; letter and log say what kind of bug and where, nothing of the text."""
 
     async def main() -> None:
         stage = Stage()
         async with working(Line(stage, Buggy())) as line:
             keys = [stage.put(document(at, name, "secret")) for at, name in enumerate(("ok", "shape", "neighbours"))]
             assert await line.look(*keys) == {"applied": 1, "dead_lettered": 2}
-            for letter in stage.db.letters.values():
-                assert "TypeError" in letter.detail
-                assert "secret" not in letter.detail
+            details = [stage.db.letters[key].detail for key in keys[1:]]
+            assert ["TypeError" in details[0], "KeyError" in details[1]] == [True, True]
+            assert "secret" not in "".join(details)
 
     virtual.run(main)
+    bugs = [vars(record) for record in caplog.records if vars(record)["action"] == "shape_bug"]
+    stacks = [str(bug["fields"]["stack"]) for bug in bugs]
+    assert [f"in {name}" in stack for name, stack in zip(("neighbours", "shape"), stacks, strict=True)] == [True, True]
+    assert all(f'File "{__file__}", line ' in stack for stack in stacks)
+    assert not any("secret" in f"{bug['msg']} {bug['args']} {bug['fields']} {bug['exc_info']}" for bug in bugs)
 
 
 def test_a_look_that_waits_for_the_database_goes_on_where_it_was() -> None:

@@ -4,14 +4,17 @@ The read decides, never the event: a document that is not there is a deletion, o
 """
 
 import hashlib
+import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol, TypeVar
 
 import bson
 from bson import Timestamp
 
+from brain.knowledge.log import log, stack_of
 from brain.knowledge.pin import Pin
 from brain.knowledge.tokens import TokenCounter
 from worker.clock import Clock
@@ -21,6 +24,9 @@ from worker.ports import Documents
 from worker.sources.source import Setting, Source
 
 T = TypeVar("T")
+
+_DAMAGED: Final = "the document cannot be read: its BSON is damaged, or it is larger than the server can send"
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class Offload(Protocol):
@@ -84,34 +90,42 @@ class Shaper:
         return looked
 
     async def _shape(self, source: Source, keys: Sequence[DocKey], reading: Reading) -> Sequence[Looked]:
-        neighbours = await self._neighbours(source, reading)
+        named = {key: _said(source, partial(source.neighbours, found)) for key, found in reading.documents.items()}
+        neighbours = await self._read_neighbours(named.values(), reading.at)
+        unfit = {key: UnreadableDocument(_DAMAGED) for key in reading.unreadable} | {
+            key: keys for key, keys in named.items() if isinstance(keys, UnreadableDocument)
+        }
         now = self._clock.now()
 
-        def setting(tokens: TokenCounter) -> Setting:
-            return Setting(now=now, tokens=tokens, limit=chunk_limit(tokens), neighbours=neighbours)
+        def shape(key: DocKey, tokens: TokenCounter) -> Shaped | UnreadableDocument:
+            if (error := unfit.get(key)) is not None:
+                return error
+            if (document := reading.documents.get(key)) is None:
+                return Shaped()
+            setting = Setting(now=now, tokens=tokens, limit=chunk_limit(tokens), neighbours=neighbours)
+            return _said(source, partial(source.shape, document, setting))
 
-        def shape_all() -> list[Looked]:
-            looked = [_looked(key, reading, source, setting(self._tokens)) for key in keys]
-            for pin, tokens in self._beside.items():
-                looked = [_with(found, pin, self._again(found, reading, source, setting(tokens))) for found in looked]
-            return looked
+        def look(key: DocKey) -> Looked:
+            shaped = shape(key, self._tokens)
+            beside = {
+                # models with the same tokenizer share what was shaped
+                pin: shaped if tokens == self._tokens else shape(key, tokens)
+                for pin, tokens in self._beside.items()
+            }
+            return Looked(key, reading.at, shaped, _digest(key, reading, shaped), beside)
 
-        return await self._offload(shape_all)
+        return await self._offload(lambda: [look(key) for key in keys])
 
-    def _again(self, found: Looked, reading: Reading, source: Source, setting: Setting) -> Shaped | UnreadableDocument:
-        """The same document for another tokenizer; models with the same one share what was shaped."""
-        if setting.tokens == self._tokens or found.key in reading.unreadable:
-            return found.shaped
-        return _shaped(source, reading.documents.get(found.key), setting)
-
-    async def _neighbours(self, source: Source, reading: Reading) -> Mapping[DocKey, Document]:
+    async def _read_neighbours(
+        self, named: Iterable[Sequence[DocKey] | UnreadableDocument], at: Timestamp
+    ) -> Mapping[DocKey, Document]:
         wanted: dict[str, dict[DocKey, None]] = defaultdict(dict)
-        for document in reading.documents.values():
-            for key in _neighbours(source, document):
+        for keys in named:
+            for key in keys if not isinstance(keys, UnreadableDocument) else ():
                 wanted[key.source][key] = None
         found: dict[DocKey, Document] = {}
         for name, keys in wanted.items():
-            found.update((await self._documents.read(name, list(keys), reading.at)).documents)
+            found.update((await self._documents.read(name, list(keys), at)).documents)
         return found
 
 
@@ -120,34 +134,21 @@ def chunk_limit(tokens: TokenCounter) -> int:
     return min(512, tokens.window)
 
 
-def _neighbours(source: Source, document: Document) -> Sequence[DocKey]:
-    try:
-        return source.neighbours(document)
-    except Exception:  # noqa: BLE001 - as below; `shape` will tell
-        return ()
-
-
-def _looked(key: DocKey, reading: Reading, source: Source, setting: Setting) -> Looked:
-    if (digest := reading.unreadable.get(key)) is not None:
-        message = "the document cannot be read: its BSON is damaged, or it is larger than the server can send"
-        return Looked(key, reading.at, UnreadableDocument(message), digest)
+def _digest(key: DocKey, reading: Reading, shaped: Shaped | UnreadableDocument) -> str:
+    """That of a document that cannot be shaped; empty for any other."""
     document = reading.documents.get(key)
-    shaped = _shaped(source, document, setting)
     if document is None or isinstance(shaped, Shaped):
-        return Looked(key, reading.at, shaped)
-    return Looked(key, reading.at, shaped, hashlib.sha256(bson.encode(document)).hexdigest())
+        return reading.unreadable.get(key, "")
+    return hashlib.sha256(bson.encode(document)).hexdigest()
 
 
-def _with(found: Looked, pin: Pin, shaped: Shaped | UnreadableDocument) -> Looked:
-    return replace(found, beside={**found.beside, pin: shaped})
-
-
-def _shaped(source: Source, document: Document | None, setting: Setting) -> Shaped | UnreadableDocument:
-    if document is None:
-        return Shaped()
+def _said(source: Source, ask: Callable[[], T]) -> T | UnreadableDocument:
+    """What the source says of a document, or why that is its dead letter."""
     try:
-        return source.shape(document, setting)
+        return ask()
     except UnreadableDocument as error:
         return error
     except Exception as bug:  # noqa: BLE001 - a bug that one document finds must not stop all others, at every start
-        return UnreadableDocument(f"{type(bug).__name__} while it was shaped: a bug in the source {source.collection}")
+        message = f"{type(bug).__name__} while it was shaped: a bug in the source {source.collection}"
+        log(_LOGGER, logging.ERROR, "shape_bug", message, source=source.collection, stack=stack_of(bug))
+        return UnreadableDocument(message)
