@@ -116,9 +116,9 @@ class Journal:
 
 
 async def one_at_a_time(context: ToolContext, what: str) -> None:
-    """Let writes that share a limit conflict, though they change different rows; call it before anything is counted.
+    """Let writes conflict that share a limit or a name, though they change different rows; call it before you look.
 
-    Of two transactions that come here with one `what`, the later one is begun again and counts what the other did.
+    Of two transactions that come here with one `what`, the later one is begun again and sees what the other did.
     """
     row = {"_id": what}
     change = {"$set": {"at": context.now()}}

@@ -201,9 +201,10 @@ def _well_formed(tool: AnyTool) -> AnyTool:
 
 
 def _trusted(context: ToolContext) -> ToolContext:
-    """The context without a user id that is none: deny by default."""
+    """The context without a user id that is none (deny by default), and else with the one spelling of it."""
     user = context.user_id
-    return context if user is None or _USER_ID.fullmatch(user) else replace(context, user_id=None)
+    known = user.lower() if user is not None and _USER_ID.fullmatch(user) else None
+    return replace(context, user_id=known)
 
 
 def _signed_in(tool: AnyTool, context: ToolContext) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from bson import ObjectId
 from pydantic import Field, StringConstraints
 
 from brain.errors import ToolFailure
@@ -12,6 +11,7 @@ from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import object_id
 from brain.knowledge.sports import canonical_sport
+from brain.once import one_at_a_time
 from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext
 from brain.trickbook.facts import LONGEST_FACT, remembered
 
@@ -43,7 +43,8 @@ class Remembered(Result):
 async def remember_user_info(context: ToolContext, arguments: RememberUserInfo) -> Remembered:
     """Keep a name, the sports (both replace what was there) or a fact. Raises ToolFailure (`invalid_arguments`).
 
-    Runs in a transaction, so what was read is still so when it is written.
+    Runs in a transaction, one at a time, so what was read is still so when it is written; with no profile yet there
+    is no row that two could meet in.
     """
     companion = object_id(context.companion_id)
     if companion is None:
@@ -53,7 +54,8 @@ async def remember_user_info(context: ToolContext, arguments: RememberUserInfo) 
     if not (name or fact or sports):
         message = "give a user_name, sports or a fact that is not blank. Nothing was done."
         raise ToolFailure(code="invalid_arguments", message=message)
-    whose = {"userId": str(ObjectId(context.rider)), "companionId": str(companion)}
+    await one_at_a_time(context, f"the memory that {companion} has of {context.rider}")
+    whose = {"userId": context.rider, "companionId": str(companion)}
     profiles = context.database[PROFILES]
     profile = await profiles.find_one(whose, session=context.session) or {}
     memory: dict[str, Any] = {}

@@ -50,7 +50,7 @@ async def save_spot(context: ToolContext, arguments: SaveSpot) -> SpotSaved:
     Raises ToolFailure: `invalid_arguments`, `not_found` (also a spot that the rider may not see), `limit_reached`,
     `conflict`.
     """
-    await one_at_a_time(context, f"spot lists of {context.rider.lower()}")
+    await one_at_a_time(context, f"spot lists of {context.rider}")
     spot = await visible_spot(context, arguments.spot_id)
     rows = await _lists(context)
     name = SAVED_NAME if arguments.list_name is None else one_line(arguments.list_name)

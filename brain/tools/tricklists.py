@@ -15,6 +15,7 @@ from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.statuses import Progress
+from brain.once import one_at_a_time
 from brain.tool import AnyTool, Arguments, Card, Id, Result, Tool, ToolContext, Words
 from brain.trickbook.list_writes import (
     CREATED_BY,
@@ -117,6 +118,7 @@ class ListCreated(Result):
 async def create_tricklist(context: ToolContext, arguments: CreateTricklist) -> ListCreated:
     """Make a public list, unless the rider has one of that name."""
     name = _text(arguments.title, "title")
+    await one_at_a_time(context, f"trick lists of {context.rider}")
     existing = next((row for row in await own_lists(context) if name_key(list_name(row)) == name_key(name)), None)
     if existing is not None:
         return ListCreated(

@@ -95,6 +95,15 @@ async def test_another_turn_user_tool_or_argument_is_another_call(database: Data
     assert await rows_of(database) == (7, 7, 5)
 
 
+async def test_a_rider_in_capitals_is_the_same_rider(database: Database) -> None:
+    """Hex ids in either case are one id, in the journal too."""
+    registry = Registry([writing()])
+    asked = [context(database, turn="t1", user=user) for user in (RIDER, RIDER.upper())]
+    first, again = [await registry.call("save_row", ARGUMENTS, asking) for asking in asked]
+    assert first == again
+    assert await rows_of(database) == (1, 1, 1)
+
+
 async def test_of_twins_one_runs(database: Database) -> None:
     """Ten at the same moment, in as many processes' registries: one write, one answer."""
     registries = [Registry([writing()]) for _ in range(10)]

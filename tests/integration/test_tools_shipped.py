@@ -1,5 +1,6 @@
 """The shipped tools search_spots, search_knowledge and remember_user_info over the sample, with the traps of old."""
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -355,6 +356,16 @@ async def test_facts_are_kept_once_and_not_without_end(world: ToolWorld) -> None
         await world.call("remember_user_info", JUNO, fact=fact)
     assert (await profile(world, JUNO))["memory"]["knownFacts"] == words[5:]
     assert (await profile(world, JUNO))["memory"]["userName"] == "Juno"
+
+
+async def test_what_is_told_at_the_same_time_is_all_kept(world: ToolWorld) -> None:
+    """In one profile, also where nobody has made the unique index yet."""
+    told: list[dict[str, Any]] = [{"user_name": "Lo"}, {"fact": "Rides goofy"}, {"sports": ["bmx"]}]
+    answers = await asyncio.gather(*(world.call("remember_user_info", LOTTE, **one) for one in told))
+    assert [answer.error for answer in answers] == [{}, {}, {}]
+    (stored,) = await world.database["companion_profiles"].find({"userId": LOTTE}).to_list()
+    assert stored["memory"] == {"userName": "Lo", "knownFacts": ["Rides goofy"]}
+    assert stored["traits"] == {"sports": ["bmx"]}
 
 
 @pytest.mark.parametrize(

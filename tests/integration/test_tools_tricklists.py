@@ -223,6 +223,15 @@ async def test_parallel_adds_of_a_new_trick_make_one(world: ToolWorld) -> None:
     assert len(await rows(world, list_id)) == 1
 
 
+async def test_parallel_lists_of_one_name_are_one(world: ToolWorld) -> None:
+    """In one turn, spelt in four ways: the later ones find the list that the first one made."""
+    world.turn = "one turn"
+    before = await world.database["tricklists"].count_documents({})
+    calls = [world.call("create_tricklist", SAM, title=title) for title in ("Rainy", "rainy", "RAINY", "Rainy ")]
+    assert len({one.data["listId"] for one in await asyncio.gather(*calls)}) == 1
+    assert await world.database["tricklists"].count_documents({}) == before + 1
+
+
 async def test_a_row_without_its_entry_is_completed(world: ToolWorld) -> None:
     """The old tool died between its two writes: trick 15 says it is on list 7, and the list does not know."""
     added = await world.call("add_trick_to_list", PRIYA, list_id=a_list(7), trick_name="standup slide")
