@@ -28,9 +28,13 @@ MOST_VALUES: Final = 2_000
 LARGEST_INTEGER: Final = 2**53
 """Beyond it JSON readers disagree on the value; the database's own limit is 2**63."""
 
+_MANY_VALUES: Final = f"the arguments hold more than {MOST_VALUES} values"
 _MOST_SENTENCES: Final = 5
 _MOST_DETAILS: Final = 50  # mistakes that are looked at for them
 _LONGEST_NAME: Final = 64  # characters of a name in a message
+_GLIMPSE: Final = 8  # members of a container in a log
+_GLIMPSE_DEPTH: Final = 3
+_GLIMPSE_TEXT: Final = 200  # characters
 
 A = TypeVar("A", bound=Arguments)
 
@@ -44,7 +48,10 @@ def understood(model: type[A], arguments: object) -> A:
     parsed = _parsed(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(parsed, Mapping):
         _refuse(f"the arguments must be one JSON object, and were {_kind(parsed)}")
-    given = {name: value for name, value in cast("Mapping[Any, object]", parsed).items() if value is not None}
+    named = cast("Mapping[Any, object]", parsed)
+    if len(named) > MOST_VALUES:  # before anything goes through them
+        _refuse(_MANY_VALUES)
+    given = {name: value for name, value in named.items() if value is not None}
     _check(given)
     try:
         return model.model_validate(given)
@@ -66,6 +73,21 @@ def digest(arguments: object) -> str:
     return hashlib.sha256(text[:MOST_CHARACTERS].encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+def glimpse(value: object, depth: int = _GLIMPSE_DEPTH) -> str:
+    """A value of any shape and size, for a log: the beginning of it, in a time that does not grow with it."""
+    match value:
+        case str():
+            return repr(value[:_GLIMPSE_TEXT]) + ("…" if len(value) > _GLIMPSE_TEXT else "")
+        case int() if abs(value) > LARGEST_INTEGER:
+            return "(a big number)"
+        case None | bool() | int() | float():
+            return repr(value)
+        case Mapping() | list() | tuple():
+            return _inside(cast("Mapping[object, object] | Sequence[object]", value), depth) if depth else "…"
+        case _:
+            return f"({type(value).__name__})"
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """`" (did you mean …?)"` for the nearest known word, or nothing."""
     alike = difflib.get_close_matches(word[:_LONGEST_NAME].lower(), list(known), n=1, cutoff=0.6)
@@ -75,6 +97,14 @@ def near(word: str, known: Iterable[str]) -> str:
 def shown(name: object) -> str:
     """A name from outside as it may stand in a message: short, and in ASCII, so that a look-alike shows."""
     return ascii(str(name)[:_LONGEST_NAME])[1:-1][:_LONGEST_NAME]
+
+
+def _inside(value: Mapping[object, object] | Sequence[object], depth: int) -> str:
+    parts = [glimpse(each, depth - 1) for each in islice(value, _GLIMPSE)]
+    if isinstance(value, Mapping):
+        parts = [f"{name}: {glimpse(each, depth - 1)}" for name, each in zip(parts, value.values(), strict=False)]
+    text = ", ".join([*parts, *([f"… {len(value) - _GLIMPSE} more"] if len(value) > _GLIMPSE else [])])
+    return f"{{{text}}}" if isinstance(value, Mapping) else f"[{text}]"
 
 
 def _refuse(sentence: str) -> NoReturn:
@@ -115,14 +145,14 @@ def _check(given: Mapping[Any, object]) -> None:
     """Refuse what no argument may hold, at any depth: without recursion, and stopping at the first bound."""
     if not all(isinstance(name, str) for name in given):
         _refuse("the name of an argument must be a text")
-    values, characters = 0, 0
+    values, characters = 0, sum(map(len, given))
     waiting: list[tuple[str, int, object]] = [(shown(name), 1, value) for name, value in given.items()]
     while waiting:
         name, depth, value = waiting.pop()
         values += 1
         characters += len(value) if isinstance(value, str) else 0
         if values > MOST_VALUES:
-            _refuse(f"the arguments hold more than {MOST_VALUES} values")
+            _refuse(_MANY_VALUES)
         if characters > MOST_CHARACTERS:
             _refuse(f"the arguments hold more than {MOST_CHARACTERS} characters")
         if depth > MOST_DEPTH:

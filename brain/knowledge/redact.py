@@ -14,7 +14,8 @@ _SHORTEST_SECRET: Final = 4  # characters; masking a shorter one would garble ev
 
 _SHAPES: Final = (
     # Credentials in a URI. With a colon the password may itself hold @ or /, so the last @ of the word ends it.
-    (re.compile(r"(?<=://)[^\s/?#\"'@:]*:[^\s\"']*@"), f"{MASK}@"),
+    # Bounded, since it is tried after every `://`: a long text of those would else take time by its square.
+    (re.compile(r"(?<=://)[^\s/?#\"'@:]{0,256}:[^\s\"']{0,512}@"), f"{MASK}@"),
     (re.compile(r"(?<=://)[^\s/?#\"'@:]+@"), f"{MASK}@"),
     (re.compile(r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{8,}"), MASK),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"), rf"\1 {MASK}"),

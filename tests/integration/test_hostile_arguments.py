@@ -8,6 +8,8 @@ import json
 import random
 import time
 from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -16,19 +18,19 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from brain.arguments import understood
+from brain.knowledge.log import configure
 from brain.knowledge.pin import Pin
 from brain.knowledge.search.service import Found
-from brain.registry import Outcome, Registry
+from brain.registry import CallLog, Outcome, Registry
 from brain.tool import AnyTool, ToolContext
 from brain.tools import ALL_TOOLS
 from tests.support import hostile
 from tests.support.figures import FIGURES
 from tests.support.tool_world import BOT, MIKA, NOW, ORIGIN, ToolWorld
 
-PROMISED: Final = 0.1
-"""Seconds until a refusal. Measured and printed; on a loaded machine a test asks only for a bound against hanging."""
-
 BOUND: Final = 5.0
+"""Seconds of a call that is no refusal: against hanging, on a loaded machine."""
+
 FUZZ_SECONDS: Final = 60.0
 FUZZ_ROUND: Final = 200  # examples between two looks at the clock
 
@@ -66,25 +68,37 @@ async def everything(world: ToolWorld) -> str:
     return "".join([json_util.dumps([row async for row in world.database[name].find({})]) for name in names])
 
 
+@pytest.mark.parametrize("logged", [False, True], ids=["quiet", "BRAIN_LOG_ARGUMENTS=1"])
 async def test_hostile_arguments_are_refused_and_nothing_is_run(
     world: ToolWorld,
+    tmp_path: Path,
     record_property: Any,  # noqa: ANN401 pytest's
+    logged: bool,  # noqa: FBT001 pytest's
 ) -> None:
     """With a sentence, without a value in it, within a tenth of a second."""
-    before = await everything(world)
+    tools, giants, before = Registry(ALL_TOOLS, CallLog(arguments=logged)), hostile.giants(), await everything(world)
     slowest, calls = (0.0, ""), 0
-    for shipped in TOOLS:
-        for what, arguments in hostile.refused(shipped):
-            began = time.perf_counter()
-            outcome = await TOOLS.call(shipped.name, arguments, asking(world, "hostile"))
-            slowest = max(slowest, (time.perf_counter() - began, f"{shipped.name}: {what}"))
-            calls += 1
-            assert outcome.code == "invalid_arguments", (shipped.name, what, outcome.text)
-            assert len(outcome.text) < 1_200, (shipped.name, what)
+    with (tmp_path / "log").open("wb") as file, configure("INFO", fd=file.fileno()):
+        for shipped in tools:
+            for what, arguments in chain(hostile.refused(shipped), giants.items()):
+                seconds = await _refusal(tools, shipped.name, arguments, asking(world, "hostile"))
+                assert seconds <= hostile.PROMISED, (shipped.name, what)
+                slowest, calls = max(slowest, (seconds, f"{shipped.name}: {what}")), calls + 1
     assert await everything(world) == before
     seconds, which = slowest
-    record_property(FIGURES, f"hostile arguments: {calls} calls, slowest {1000 * seconds:.0f} ms ({which})")
-    assert seconds < BOUND, f"promised are {PROMISED} s"
+    record_property(FIGURES, f"hostile arguments: {calls} calls, slowest {1000 * seconds:.1f} ms ({which})")
+
+
+async def _refusal(tools: Registry, name: str, arguments: Any, context: ToolContext) -> float:  # noqa: ANN401 anything
+    """Processor seconds of a call that must be refused, the best of some."""
+    took: list[float] = []
+    for _ in range(hostile.RUNS):
+        began = time.process_time()
+        outcome = await tools.call(name, arguments, context)
+        took.append(time.process_time() - began)
+        assert outcome.code == "invalid_arguments", (name, outcome.text)
+        assert len(outcome.text) < 1_200, (name, outcome.text)
+    return min(took)
 
 
 @each_tool

@@ -6,6 +6,12 @@ from typing import Any, Final, cast
 
 from brain.tool import AnyTool
 
+PROMISED: Final = 0.1
+"""Seconds until a refusal, of this process's processor: a busy machine does not stretch those."""
+
+RUNS: Final = 3
+"""The best of them counts, since the others may hold a collection of garbage."""
+
 ID: Final = "64b000000000000000000001"
 WORDS: Final = {"video_url": "https://video.example/watch?v=1"}
 """A plain text for an argument, by its name, where any word would not do."""
@@ -61,6 +67,19 @@ VALUES: Final[Mapping[str, object]] = {
     "10 MB": "a" * 10_000_000,
     "a megabyte of items": ["a"] * 200_000,
 }
+UNSEEN: Final[Mapping[str, str]] = {
+    "nothing": "",
+    "blanks": " \n\t ",
+    "what no reader sees": "\u200b\u2060",
+    "a joiner": "\u200d",
+    "tags alone": "<b></b>",
+    "a line end": "<br>",
+    "a comment": "<!-- kickflip -->",
+    "a script": "<script>kickflip</script>",
+}
+"""Texts in which a reader finds no word: taken for a pattern, each would match everything."""
+MAY_BE_UNSEEN: Final = {("remember_user_info", "user_name"), ("remember_user_info", "fact")}
+"""Where such a text says that there is nothing to remember."""
 NAMES: Final = ("$where", "user_id", "userId", "user.$id", "__proto__", "constructor", "a" * 10_000, "\u202equery", "")
 TEXTS: Final[Mapping[str, str]] = {
     "depth 10^4": '{"a":' * 10_000 + "1" + "}" * 10_000,
@@ -70,6 +89,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "a number": "5",
     "two objects": "{}{}",
     "NaN": '{"a": NaN}',
+    "beginnings of addresses": '{"a": "' + "://a:" * 6_000 + '"}',
     "cut off": '{"a": "b',
     "thousands of digits": '{"a": ' + "9" * 20_000 + "}",
     "no JSON": "DROP TABLE users; --",
@@ -77,6 +97,35 @@ TEXTS: Final[Mapping[str, str]] = {
     "one of thousands of names twice": "{" + "".join(f'"{each}":1,' for each in range(3_000)) + '"2999":1}',
     "thousands of names": "{" + ",".join(f'"name{each}":1' for each in range(1_900)) + "}",
 }
+
+
+def giants() -> dict[str, Mapping[str, object]]:
+    """Arguments that a caller has parsed already, far too big for any tool: to be made once, since they take memory."""
+    numbers: dict[str, object] = dict.fromkeys(map(str, range(1_000_000)), 1)
+    lists, objects = cast("object", 1), cast("object", 1)
+    for _ in range(10_000):
+        lists, objects = [lists], {"a": objects}
+    values: dict[str, object] = {
+        "a million items": [0] * 1_000_000,
+        "lists of lists": [[0] * 1_900] * 1_900,
+        "lists of lists of lists": [[[0] * 100] * 100] * 100,
+        "a million members": numbers,
+        "depth 10^4 of lists": lists,
+        "depth 10^4 of objects": objects,
+        "a million digits": 10**1_000_000,
+        "not a number": float("nan"),
+        "infinity": float("-inf"),
+        "10 MB of bytes": bytes(10_000_000),
+        "10 MB in pieces": ["a" * 10_000] * 1_000,
+    }
+    return {
+        "a million names": numbers,
+        "a million names of nothing": dict.fromkeys(numbers),
+        "a name of 10 MB": {"a" * 10_000_000: 1},
+        "names of 10 MB together": {f"{'a' * 1_000_000}{number}": 1 for number in range(10)},
+        "a name that is a number of a million digits": cast("Mapping[str, object]", {10**1_000_000: 1}),
+        **{f"{what} as an unknown argument": {"a": value} for what, value in values.items()},
+    }
 
 
 def refused(tool: AnyTool) -> Iterator[tuple[str, str | Mapping[str, object]]]:
@@ -87,6 +136,8 @@ def refused(tool: AnyTool) -> Iterator[tuple[str, str | Mapping[str, object]]]:
     for name in NAMES:
         yield f"the argument {name[:20]!r}", json.dumps({**good, name: "x"})
     for name in good:
+        for what, value in UNSEEN.items() if (tool.name, name) not in MAY_BE_UNSEEN else ():
+            yield f"{what} as {name}", {**good, name: value}
         for what, value in VALUES.items():
             if value != [] and not (what == "an empty object" and value == good[name]):
                 yield f"{what} as {name}", {**good, name: value}

@@ -157,10 +157,13 @@ def test_plain_text_is_left_alone() -> None:
 
 
 def test_masking_takes_linear_time() -> None:
-    """A hostile text of many almost-URIs does not hold the caller."""
-    began = time.perf_counter()
-    Redactor(SECRETS)("://a:" * 100_000 + "api_key=" * 100_000)
-    assert time.perf_counter() - began < 2
+    """A hostile text of many almost-URIs does not hold the caller: in processor time, the best of three."""
+    took: list[float] = []
+    for _ in range(3):
+        began = time.process_time()
+        Redactor(SECRETS)("://a:" * 100_000 + "api_key=" * 100_000)
+        took.append(time.process_time() - began)
+    assert min(took) < 0.05
 
 
 def test_an_error_is_shown_with_its_traceback(tmp_path: Path) -> None:
