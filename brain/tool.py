@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 from pydantic.alias_generators import to_camel
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.database import AsyncDatabase
 
 from brain.knowledge.connect import Row
+from brain.knowledge.domain.clean import one_line
 from brain.knowledge.search.service import Found
 
 Scope = Literal["public", "user"]
@@ -23,8 +24,22 @@ Effect = Literal["read", "write"]
 LONGEST_WORDS: Final = 200
 """Characters of a name, a query or a title in an argument; longer ones are refused, not cut."""
 
-Words = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1, max_length=LONGEST_WORDS)]
-"""A short text from a model: not blank."""
+
+def _plain(text: str) -> str:
+    """The text as a reader sees it, on one line; ValueError where they see none."""
+    plain = one_line(text)
+    if not any(char.isprintable() and char != " " for char in plain):
+        message = "it holds nothing that a reader sees"
+        raise ValueError(message)
+    return plain
+
+
+Words = Annotated[
+    str,
+    StringConstraints(strict=True, strip_whitespace=True, min_length=1, max_length=LONGEST_WORDS),
+    AfterValidator(_plain),
+]
+"""A short text from a model, without markup and on one line; never blank, because an empty pattern matches all."""
 
 Id = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, to_lower=True, pattern=r"^[0-9a-fA-F]{24}$")]
 """An ObjectId in hex; one spelling of it, so that equal arguments are equal."""

@@ -2,11 +2,11 @@
 
 import re
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from brain.knowledge.domain.clean import one_line
-from brain.knowledge.domain.names import contains, is_exactly, name_key
+from brain.knowledge.domain.names import contains, name_key
 from brain.knowledge.domain.phrases import phrases, spans
 from brain.knowledge.fusion import fused
 
@@ -32,8 +32,8 @@ def test_the_look_ups_of_a_question_are_few(question: str) -> None:
 def test_a_pattern_finds_its_text_and_no_operator_of_it_works(before: str, text: str, after: str) -> None:
     """A cleaned text in a longer one is found; a text without it is not."""
     text = one_line(text)
+    assume(text)
     assert re.search(contains(text)["$regex"], f"{before}{text}{after}", re.IGNORECASE)
-    assert re.search(is_exactly(text)["$regex"], f" {text} ", re.IGNORECASE)
     found = re.search(contains(text)["$regex"], before)
     assert (found is not None) == (text in before)
 

@@ -9,7 +9,7 @@ from bson import DBRef, ObjectId
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.ids import both_forms, object_id, owner_queries, owns, same_id
 from brain.knowledge.domain.links import trick_path
-from brain.knowledge.domain.names import LONGEST_PATTERN, contains, is_exactly, name_key
+from brain.knowledge.domain.names import LONGEST_PATTERN, contains, name_key
 from brain.knowledge.domain.progression import edges
 from brain.knowledge.domain.statuses import WRITTEN, has_landed, progress
 from brain.knowledge.domain.visibility import event_is_upcoming
@@ -106,8 +106,13 @@ def test_a_pattern_is_the_text_and_nothing_else(text: str) -> None:
     made = contains(text)
     assert re.search(made["$regex"], f"xx{text.upper()}xx", re.IGNORECASE)
     assert not re.search(made["$regex"], "anything else", re.IGNORECASE)
-    assert re.search(is_exactly(text)["$regex"], f" {text} ", re.IGNORECASE)
-    assert not re.search(is_exactly(text)["$regex"], f"{text}x", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "\u200b", "\x00", "\ud800"])
+def test_nothing_is_no_pattern(text: str) -> None:
+    """It would match everything."""
+    with pytest.raises(ValueError, match="everything"):
+        contains(text)
 
 
 def test_a_pattern_has_no_nul_and_a_bounded_length() -> None:

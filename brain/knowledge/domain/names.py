@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Any, Final
 
-from brain.knowledge.domain.clean import one_line
+from brain.knowledge.domain.clean import one_line, scrub
 
 LONGEST_PATTERN: Final = 200
 """Characters of a text in a pattern; what is beyond is cut, because a longer one finds nothing more."""
@@ -23,16 +23,10 @@ def name_key(name: str) -> str:
     return _BETWEEN.sub(" ", folded).strip() or folded
 
 
-def literal(text: str) -> str:
-    """The text as a regular expression that matches it and nothing else."""
-    return re.escape(one_line(text)[:LONGEST_PATTERN])
-
-
 def contains(text: str) -> dict[str, Any]:
-    """The condition that a field contains this text, in either case."""
-    return {"$regex": literal(text), "$options": "i"}
-
-
-def is_exactly(text: str) -> dict[str, Any]:
-    """The condition that a field is this text, in either case, but for blanks around it."""
-    return {"$regex": rf"^\s*{literal(text)}\s*$", "$options": "i"}
+    """The condition that a field contains this text, in either case. Raises ValueError for blanks: all contain them."""
+    plain = scrub(text)[:LONGEST_PATTERN]
+    if not plain.strip():
+        message = "a pattern of nothing matches everything"
+        raise ValueError(message)
+    return {"$regex": re.escape(plain), "$options": "i"}
