@@ -17,6 +17,7 @@ from brain.knowledge.embedding.choose import is_local, model_of
 from brain.knowledge.pin import Pin
 from brain.knowledge.settings import load
 from brain.knowledge.tokens import counter_for, model_named
+from worker.audit.canary import Canary
 from worker.audit.compare import Comparer
 from worker.audit.verify import Auditor
 from worker.clock import Clock, SystemClock
@@ -41,6 +42,7 @@ from worker.mongo.knowledge import MongoKnowledge
 from worker.mongo.lease import MongoLease
 from worker.mongo.pins import MongoPins, ensure_pinned
 from worker.mongo.requests import MongoRequests
+from worker.mongo.searched import MongoSearched
 from worker.mongo.topology import check_server
 from worker.observe.health import HealthBoard
 from worker.observe.metrics import PrometheusMeter
@@ -87,6 +89,7 @@ class App:
     lease: MongoLease
     requests: MongoRequests
     around: Around
+    canary: Canary
 
     @property
     def clock(self) -> Clock:
@@ -215,12 +218,15 @@ async def compose(connection: Connection, around: Around, *, writes: bool = True
         requests=requests,
         pins=pins,
     )
+    searched = MongoSearched(database, active, exact=settings.vector_search == "exact")
+    canary = Canary(searched, around.clock, around.meter)
     world = World(
         MongoChangeStream(database, settings.sources, keeps=KEEPS if connection.server is not None else None),
         MongoDocuments(database),
         papers,
         embedders.embedder(active),
         {pin: embedders.embedder(pin) for pin in beside},
+        canary.stored,
     )
     return App(
         settings=settings,
@@ -235,6 +241,7 @@ async def compose(connection: Connection, around: Around, *, writes: bool = True
         lease=lease,
         requests=requests,
         around=around,
+        canary=canary,
     )
 
 

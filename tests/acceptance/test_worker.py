@@ -93,6 +93,7 @@ def test_every_kind_of_change_reaches_the_chunks(
         _until_text(database, "Breathe out")
         database.coaching.drop()
         _until_gone(database, "Breathe out")
+        eventually(lambda: running.metric("freshness_searchable_lag_seconds_count") == 1, "the canary")
         assert running.metric('freshness_events_total{outcome="received"') == sum(
             running.metric(f'freshness_events_total{{outcome="{outcome}"')
             for outcome in ("applied", "unchanged", "deleted", "superseded", "dead_lettered")

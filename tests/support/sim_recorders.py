@@ -10,12 +10,13 @@ from worker.model import Outcome
 
 
 class SimMeter:
-    """Implements Meter; keeps the two sides of conservation, and ignores the rest."""
+    """Implements Meter; keeps the two sides of conservation and the canary's seconds, and ignores the rest."""
 
     def __init__(self) -> None:
         self.came_in = 0
         self.outcomes: Counter[Outcome] = Counter()
         self.actions: Counter[str] = Counter()
+        self.searchable_lags: list[float] = []
 
     def received(self, source: str) -> None:
         """Count."""
@@ -55,6 +56,10 @@ class SimMeter:
 
     def odd(self, source: str, oddity: str) -> None:
         """Ignored."""
+
+    def searchable(self, lag: float) -> None:
+        """Keep."""
+        self.searchable_lags.append(lag)
 
 
 class SimHealth:

@@ -127,13 +127,15 @@ async def _lead(app: App, leadership: Leadership, stop: asyncio.Event) -> bool:
     schedule = Schedule.of(app.settings)
     again = False
     async with Together() as group:
-        docs = [group.create_task(keep_docs(schedule, MongoDocs(app.database), app.clock))] if schedule else []
+        beside = [group.create_task(app.canary.watch())]
+        if schedule:
+            beside.append(group.create_task(keep_docs(schedule, MongoDocs(app.database), app.clock)))
         try:
             _say(await app.leader(leadership).serve(stop))
         except GenerationsChanged as change:
             again = True
             log(_logger, logging.INFO, "generations_changed", str(change))
-        await end(docs)
+        await end(beside)
     return again
 
 

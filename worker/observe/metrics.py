@@ -120,9 +120,8 @@ class PrometheusMeter:
             Gauge(f"freshness_{name}", text, registry=self.registry).set_function(
                 lambda name=name: self._gauges[name]()
             )
-        for (
-            source
-        ) in sources:  # a histogram without observations is visible too, so that an alert can tell 0 from absent
+        # A histogram without observations is visible too, so that an alert can tell 0 from absent.
+        for source in sources:
             self._lag.labels(source)
 
     def _make(self) -> None:
@@ -140,7 +139,7 @@ class PrometheusMeter:
         )
         self._searchable = Histogram(
             "freshness_searchable_lag_seconds",
-            "From a canary's write to a search that finds it",
+            "From a chunk being stored to a search that finds it, now and then (the canary)",
             registry=registry,
             buckets=LAG_BUCKETS,
         )
@@ -219,11 +218,11 @@ class PrometheusMeter:
         """A document held an odd value."""
         self._odd.labels(self._source(source), self._words["oddity"](oddity)).inc()
 
-    # --- beside the port ---
-
     def searchable(self, lag: float) -> None:
-        """A canary was found `lag` seconds after it was written."""
+        """The search index found a chunk so many seconds after it was stored."""
         self._searchable.observe(max(lag, 0.0))
+
+    # --- beside the port ---
 
     def read_gauge(self, name: GaugeName, read: Callable[[], float]) -> None:
         """Where a gauge is read from at scrape time; NaN before that."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from brain.knowledge.pin import Pin
 from worker.errors import GenerationsChanged
-from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Scan
+from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Publication, Scan
 from worker.pipeline.around import Around
 from worker.pipeline.coalesce import Coalescer
 from worker.pipeline.dead_letters import Undertaker
@@ -57,6 +57,8 @@ class World:
     embedder: TextEmbedder
     beside: Mapping[Pin, TextEmbedder] = field(default_factory=dict[Pin, TextEmbedder])
     """The embedder of each generation beside the active one."""
+    published: Callable[[Publication], None] = lambda _publication: None
+    """Told of each publication when it is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +255,7 @@ class Leader:
             ),
             target=terms.target,
             embed=EmbedStep(papers.store, world.embedder, world.beside),
-            publisher=Publisher(papers.store, self._leadership, around),
+            publisher=Publisher(papers.store, self._leadership, around, world.published),
             undertaker=Undertaker(papers.letters, self._leadership, around),
             beside=terms.beside,
         )

@@ -7,7 +7,7 @@ the documents of its transaction alone.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,12 +42,19 @@ class _Brought:
 
 
 class Publisher:
-    """Stores publications under one leadership."""
+    """Stores publications under one leadership; `told` of each that was not too late."""
 
-    def __init__(self, store: KnowledgeStore, leadership: Leadership, around: Around) -> None:
+    def __init__(
+        self,
+        store: KnowledgeStore,
+        leadership: Leadership,
+        around: Around,
+        told: Callable[[Publication], None] = lambda _publication: None,
+    ) -> None:
         self._store = store
         self._leadership = leadership
         self._around = around
+        self._told = told
         self._turn = asyncio.Lock()
         self._queue: list[_Brought] = []
 
@@ -124,6 +131,7 @@ class Publisher:
         for publication, outcome in zip(every, stored, strict=True):
             if outcome != "superseded":
                 self._count(publication)
+                self._told(publication)
         for brought in group:
             brought.outcomes, stored = stored[: len(brought.publications)], stored[len(brought.publications) :]
 

@@ -69,6 +69,10 @@ class Meter(Protocol):
         """A document held an odd value that was made sensible or left out."""
         ...
 
+    def searchable(self, lag: float) -> None:
+        """The search index found a chunk so many seconds after it was stored."""
+        ...
+
 
 class Health(Protocol):
     """What /readyz answers from. A reason is a short word; the same reason may be raised again."""

@@ -21,7 +21,7 @@ EXACT_BELOW: Final = 10_000  # chunks; up to here an exact scan is fast, and fin
 CANDIDATES_PER_HIT: Final = 20  # the documentation's recommended minimum
 MOST_CANDIDATES: Final = 10_000  # the stage's own limit
 _SEARCH_SECONDS: Final = 10.0  # a search on an index that is being built was seen to hang without a limit
-_TWINS: Final = 50
+TWINS: Final = 50
 """Hits among which a chunk must be when it is searched by its own vector: those of equal texts come beside it."""
 
 
@@ -90,7 +90,7 @@ class AtlasSearch:
 
     async def holds(self, chunk_id: str, vector: Vector, where: Filter) -> bool:
         """Whether a search by this vector finds this chunk with it: the index lags the collection."""
-        hits = await self.search(vector, _TWINS, where)
+        hits = await self.search(vector, TWINS, where)
         return any(hit.id == chunk_id and hit.score >= 1 - SAME for hit in hits)
 
     async def close(self) -> None:
