@@ -20,7 +20,8 @@ from pymongo.errors import PyMongoError
 
 from brain.arguments import canonical, digest, glimpse, near, shown, understood
 from brain.errors import FailureCode, ToolFailure, as_failure
-from brain.knowledge.errors import KnowledgeError
+from brain.knowledge.connect import SELECTION_SECONDS, is_reachable
+from brain.knowledge.errors import KnowledgeError, Unreachable
 from brain.knowledge.log import log, stack_of
 from brain.knowledge.mongo_errors import as_knowledge_error
 from brain.knowledge.redact import Redactor
@@ -214,8 +215,19 @@ def _signed_in(tool: AnyTool, context: ToolContext) -> None:
 
 
 async def _bounded(tool: AnyTool, context: ToolContext, work: Callable[[ToolContext], Any]) -> Answer:
-    """The answer within the tool's time; raises ToolFailure (`timeout`)."""
-    limit = asyncio.timeout(tool.seconds)
+    """The answer within the tool's time; raises ToolFailure (`timeout`), and Unreachable when no server is known.
+
+    The driver would say so by itself after SELECTION_SECONDS, but waits as long as a `pymongo.timeout` lets it.
+    """
+    loop = asyncio.get_running_loop()
+    limit, unreachable = asyncio.timeout(tool.seconds), asyncio.Event()
+
+    def look() -> None:
+        if not is_reachable(context.database):
+            unreachable.set()
+            limit.reschedule(loop.time())
+
+    looking = loop.call_later(SELECTION_SECONDS, look)
     try:
         with pymongo.timeout(tool.seconds + GRACE):
             async with limit:
@@ -223,6 +235,11 @@ async def _bounded(tool: AnyTool, context: ToolContext, work: Callable[[ToolCont
     except TimeoutError:
         if not limit.expired():
             raise  # the handler's own: a bug
+    finally:
+        looking.cancel()
+    if unreachable.is_set():
+        message = f"tool {tool.name}: no server of the database answers; check that it runs and is reachable"
+        raise Unreachable(message)
     if tool.effect == "read" or tool.idempotent:
         message = f"it took longer than {tool.seconds:g} seconds"
         raise ToolFailure(code="timeout", message=message, retryable=True)

@@ -27,6 +27,7 @@ __all__ = [
     "as_knowledge_error",
     "client_options",
     "find_target",
+    "is_reachable",
     "live_server",
     "masked",
     "open_client",
@@ -124,6 +125,11 @@ def open_client(target: Target, app_name: str = APP_NAME) -> AsyncMongoClient[Ro
     except (ConfigurationError, InvalidURI, ValueError) as exc:
         message = f"ATLAS_URI is no usable MongoDB address ({type(exc).__name__}): copy it from the database's console"
         raise ConfigurationFault(message) from exc
+
+
+def is_reachable(database: AsyncDatabase[Row]) -> bool:
+    """Whether the driver knows a server to ask now; false too before the first call has found one. Asks nothing."""
+    return database.client.topology_description.has_readable_server(database.read_preference)
 
 
 def open_database(target: Target, app_name: str = APP_NAME) -> AsyncDatabase[Row]:
