@@ -13,7 +13,8 @@ from typing import Final
 
 import click
 
-from worker.cli_options import MOST_SAMPLED, everywhere
+from worker import docs_rules
+from worker.cli_options import MOST_SAMPLED, checked, everywhere
 from worker.cli_pin import pin
 from worker.commands.where import Where
 from worker.config import SOURCES
@@ -28,6 +29,30 @@ _SAMPLE = click.option(
     "--sample",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of sample data, loaded into an empty embedded database.",
+)
+
+
+_SITE = click.option(
+    "--site",
+    default="docs",
+    show_default=True,
+    metavar="NAME",
+    callback=checked(docs_rules.site_name, f"it must be {docs_rules.SITE}"),
+    help="Name of the site.",
+)
+_BASE_URL = click.option(
+    "--base-url",
+    default="/docs",
+    show_default=True,
+    callback=checked(docs_rules.base_url, f"it must be {docs_rules.BASE_URL}"),
+    help="Where the site's pages start.",
+)
+_ALLOW = click.option(
+    "--allow",
+    multiple=True,
+    metavar="GLOB",
+    callback=checked(docs_rules.allowed, docs_rules.GLOBS),
+    help="Pages riders may read, relative to PATH; repeatable.",
 )
 
 
@@ -138,9 +163,9 @@ def index_status(where: Where) -> int:
 
 @cli.command("docs-sync")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--site", default="docs", show_default=True, metavar="NAME", help="Name of the site.")
-@click.option("--base-url", default="/docs", show_default=True, help="Where the site's pages start.")
-@click.option("--allow", multiple=True, metavar="GLOB", help="Pages riders may read, relative to PATH; repeatable.")
+@_SITE
+@_BASE_URL
+@_ALLOW
 @click.option("--prune", is_flag=True, help="Remove pages of this site that are gone from PATH.")
 @click.option("--prune-anyway", is_flag=True, help="Prune even when a large share of the site would go.")
 @click.option("--dry-run", is_flag=True, help="Change nothing, say what would change.")
@@ -157,9 +182,6 @@ def docs_sync(  # noqa: PLR0913 - one parameter an option
     dry_run: bool,
 ) -> int:
     """Bring a Docusaurus tree into the docs collection, by hash diff."""
-    if not base_url.startswith("/") or base_url.startswith("//"):
-        message = "--base-url is a path of the site, such as /docs"
-        raise click.UsageError(message)
     from worker.commands.docs_sync import Order
     from worker.commands.docs_sync import docs_sync as command
 

@@ -3,16 +3,29 @@
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
+from brain.knowledge.names import DATA
 from worker.commands.where import Where
 
-DATA: Final = Path("data")
 MOST_SAMPLED: Final = 10_000  # vectors in memory: 60 MB at 1,536 dimensions
 
 Options = ParamSpec("Options")
+T = TypeVar("T")
+
+
+def checked(rule: Callable[[T], T], words: str) -> Callable[[click.Context, click.Parameter, T], T]:
+    """The callback of an option whose values keep a rule that raises ValueError; `words` say what they are."""
+
+    def check(_context: click.Context, _option: click.Parameter, value: T) -> T:
+        try:
+            return rule(value)
+        except ValueError as error:
+            raise click.BadParameter(words) from error
+
+    return check
 
 
 def everywhere(command: Callable[Concatenate[Where, Options], int]) -> Callable[..., int]:

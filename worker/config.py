@@ -13,6 +13,7 @@ from brain.knowledge.pin import MINILM
 from brain.knowledge.prices import usd
 from brain.knowledge.settings import KnowledgeSettings, Mistake, near
 from brain.knowledge.tokens import DEFAULT_WINDOW
+from worker.docs_rules import BASE_URL, SITE, allowed, base_url, site_name
 from worker.sources.kinds import KINDS
 
 PREFIX: Final = "WORKER_"
@@ -36,14 +37,6 @@ def _sources(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _globs(globs: tuple[str, ...]) -> tuple[str, ...]:
-    for glob in globs:
-        if glob.startswith(("/", "~")) or "\\" in glob or ".." in glob.split("/") or not glob.isprintable():
-            message = "globs are relative to the docs folder, with / between names and without .."
-            raise ValueError(message)
-    return globs
-
-
 def _host(host: str) -> str:
     try:
         return str(ipaddress.ip_address(host.strip("[]")))
@@ -65,20 +58,6 @@ def _path(raw: object) -> object:
             raise ValueError(message)
         return Path(raw.strip()).expanduser()
     return raw
-
-
-def _site(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,63}", name):
-        message = "it is no such name"
-        raise ValueError(message)
-    return name
-
-
-def _base(url: str) -> str:
-    if not re.fullmatch(r"/(?!/)[^\s?#\\]{0,200}", url):
-        message = "it is no path of a site"
-        raise ValueError(message)
-    return url
 
 
 class WorkerSettings(KnowledgeSettings):
@@ -131,17 +110,17 @@ class WorkerSettings(KnowledgeSettings):
         validation_alias="WORKER_USD_PER_MILLION_TOKENS",
         description="the price of EMBEDDING_MODEL in dollars a million tokens, from 0 to 1000",
     )
-    docs_allow: Annotated[tuple[str, ...], BeforeValidator(_items), AfterValidator(_globs)] = Field(
+    docs_allow: Annotated[tuple[str, ...], BeforeValidator(_items), AfterValidator(allowed)] = Field(
         (), validation_alias="WORKER_DOCS_ALLOW", description="globs of documentation files, with commas between"
     )
     docs_path: Annotated[Path, BeforeValidator(_path)] | None = Field(
         None, validation_alias="WORKER_DOCS_PATH", description="the folder that holds the documentation's pages"
     )
-    docs_site: Annotated[str, AfterValidator(_site)] = Field(
-        "docs", validation_alias="WORKER_DOCS_SITE", description="a name of letters, digits, dots and hyphens"
+    docs_site: Annotated[str, AfterValidator(site_name)] = Field(
+        "docs", validation_alias="WORKER_DOCS_SITE", description=SITE
     )
-    docs_base_url: Annotated[str, AfterValidator(_base)] = Field(
-        "/docs", validation_alias="WORKER_DOCS_BASE_URL", description="the path of the site's pages, such as /docs"
+    docs_base_url: Annotated[str, AfterValidator(base_url)] = Field(
+        "/docs", validation_alias="WORKER_DOCS_BASE_URL", description=BASE_URL
     )
     docs_minutes: Annotated[float, Field(ge=0.01, le=10_080, allow_inf_nan=False)] = Field(
         10.0, validation_alias="WORKER_DOCS_MINUTES", description="a number of minutes from 0.01 to 10080"

@@ -4,6 +4,7 @@ Every connection carries one request and has `CONNECTION_SECONDS` in all, whatev
 `MOST_CONNECTIONS` are open: a new one ends the oldest, so that clients which do nothing cannot keep a scraper out.
 """
 
+import errno
 import http.server
 import io
 import logging
@@ -61,7 +62,7 @@ class StatusServer:
     def _cannot_listen(self, error: OSError) -> str:
         if isinstance(error, PermissionError):
             why, remedy = "needs privileges", "choose one above 1023"
-        elif error.errno is not None and "in use" in str(error):
+        elif error.errno == errno.EADDRINUSE:
             why, remedy = "is taken by another process (a second worker?)", "stop that one, or choose another port"
         else:
             why, remedy = f"cannot be had ({error.strerror})", "correct it, or WORKER_METRICS_HOST"
