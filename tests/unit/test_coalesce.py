@@ -186,3 +186,28 @@ def test_a_read_without_events_may_be_of_any_time() -> None:
     """`after` is the newest event's time, and None for a scan alone."""
     assert Work(A, (received(A, "scan"),)).after is None
     assert Work(A, (received(A, "scan"), received(A, at=4))).after == Timestamp(4, 0)
+
+
+def test_what_was_put_back_is_seen_until_it_changes() -> None:
+    """It waits for the pumps with all that it owes, and is unseen again when something new comes."""
+
+    async def main() -> None:
+        coalescer = make()
+        await coalescer.put(received(A, at=1))
+        await coalescer.put(received(B, at=2))
+        assert coalescer.take_unseen(10) == []
+        await asyncio.sleep(WINDOW)
+        works = coalescer.take_unseen(10)
+        assert [work.key for work in works] == [A, B]
+        await coalescer.put(received(B, at=3))
+        coalescer.put_back(works)
+        (work,) = coalescer.take_unseen(10)
+        assert (work.key, len(work.received)) == (B, 2)
+        coalescer.put_back([work])
+        assert coalescer.take_unseen(10) == []
+        await coalescer.put(received(A, at=4))
+        assert [work.key for work in coalescer.take_unseen(10)] == [A]
+        assert [work.key for work in await coalescer.take(10)] == [B]
+        assert (coalescer.unsettled, coalescer.waiting) == (4, 0)
+
+    virtual.run(main)

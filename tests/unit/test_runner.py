@@ -1,15 +1,17 @@
 """The runner over a simulated world: one outcome for each change, whatever became of it."""
 
+import asyncio
 from typing import cast
 
 import pytest
 from bson import Timestamp
 
 from tests.support import virtual
-from tests.support.sim_line import Failing, Line, working
+from tests.support.sim_line import ClosedDoor, Failing, Line, working
 from tests.support.sim_source import POISON
 from tests.support.sim_stage import TRICKS, Stage, document
 from worker.model import DocKey, Document, Shaped
+from worker.pipeline.runner import LONG_WAIT
 from worker.sources.source import Setting
 
 
@@ -154,5 +156,32 @@ def test_a_look_that_waits_for_the_database_goes_on_where_it_was() -> None:
             assert stage.texts(1) == ["Ollie: pop"]
             assert stage.health.reasons == {}
             assert stage.db.ledger[key].version >= Timestamp(1000, 1)
+
+    virtual.run(main)
+
+
+def test_what_needs_no_text_waits_for_no_embedder() -> None:
+    """While every pump waits for vectors, a deleted and a hidden document go; the others come when it answers again."""
+
+    async def main() -> None:
+        stage = Stage()
+        closed = ClosedDoor(stage.embedder)
+        line = Line(stage, embedder=closed)
+        async with working(line):
+            await line.look(*(stage.put(document(n, f"Trick {n}", "pop")) for n in range(4)))
+            closed.opens.clear()
+            for number in range(100, 110):
+                await line.put(stage.put(document(number, f"New {number}", "slide")))
+                await asyncio.sleep(1.0)  # each pump takes one and waits with it
+            stage.delete(0)
+            for key in (DocKey.of("tricks", 0), stage.put(document(1, "Trick 1", "pop", hidden=True))):
+                await line.put(key)
+            await asyncio.sleep(LONG_WAIT)
+            assert stage.texts(0) == stage.texts(1) == stage.texts(100) == []
+            assert stage.meter.outcomes["deleted"] == 2
+            closed.opens.set()
+            await line.coalescer.drained()
+            assert [stage.texts(n) for n in (2, 100, 109)] == [["Trick 2: pop"], ["New 100: slide"], ["New 109: slide"]]
+        assert stage.meter.came_in == stage.meter.outcomes.total() == 16
 
     virtual.run(main)

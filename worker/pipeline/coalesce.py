@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from bson import Timestamp
@@ -43,8 +44,11 @@ class Work:
 
 @dataclass(slots=True)
 class _Waiting:
+    """`seen`: somebody looked at it since it last changed, and left it for others."""
+
     due: float
     received: list[Received]
+    seen: bool = False
 
 
 class Coalescer:
@@ -54,7 +58,7 @@ class Coalescer:
         self._clock = clock
         self._window = window
         self._capacity = capacity
-        self._urgent: dict[DocKey, _Waiting] = {}  # in the order of `due`
+        self._urgent: dict[DocKey, _Waiting] = {}  # in the order of `due`, but for what was put back
         self._patient: dict[DocKey, _Waiting] = {}
         self._held: dict[DocKey, _Waiting] = {}  # came in while the document was being worked on
         self._busy: set[DocKey] = set()
@@ -109,6 +113,25 @@ class Coalescer:
             except TimeoutError:
                 continue
 
+    def take_unseen(self, limit: int) -> Sequence[Work]:
+        """Up to `limit` documents of urgent changes whose time has come and which nobody has put back as they are now.
+
+        They are busy until released or put back.
+        """
+        now = self._clock.monotonic()
+        unseen = (key for key, waiting in self._urgent.items() if waiting.due <= now and not waiting.seen)
+        return [self._hand_out(key) for key in list(islice(unseen, limit))]
+
+    def put_back(self, works: Iterable[Work]) -> None:
+        """These documents got no outcome: they wait again, for whoever takes anything."""
+        for work in works:
+            self._busy.discard(work.key)
+            held = self._held.pop(work.key, None)
+            newer = [] if held is None else held.received
+            now = self._clock.monotonic()
+            self._urgent[work.key] = _Waiting(now, [*work.received, *newer], seen=held is None)
+        self._filled.set()
+
     async def release(self, works: Iterable[Work]) -> None:
         """These documents have their outcome: settle every change, and hand out what came in meanwhile."""
         for work in works:
@@ -146,6 +169,7 @@ class Coalescer:
         key = received.change.key
         if waiting := shelf.get(key):
             waiting.received.append(received)
+            waiting.seen = False
         else:
             shelf[key] = _Waiting(self._clock.monotonic() + self._window, [received])
 
@@ -160,12 +184,12 @@ class Coalescer:
         keys = [key for key, waiting in _first(self._urgent, limit) if waiting.due <= now]
         if not (urgent_only or self._closed):
             keys += [key for key, _ in _first(self._patient, limit - len(keys))]
-        works: list[Work] = []
-        for key in keys:
-            waiting = self._urgent.pop(key, None) or self._patient.pop(key)
-            self._busy.add(key)
-            works.append(Work(key, tuple(waiting.received)))
-        return works
+        return [self._hand_out(key) for key in keys]
+
+    def _hand_out(self, key: DocKey) -> Work:
+        waiting = self._urgent.pop(key, None) or self._patient.pop(key)
+        self._busy.add(key)
+        return Work(key, tuple(waiting.received))
 
     def _until_due(self) -> float | None:
         head = next(iter(self._urgent.values()), None)
@@ -173,4 +197,4 @@ class Coalescer:
 
 
 def _first(shelf: dict[DocKey, _Waiting], limit: int) -> list[tuple[DocKey, _Waiting]]:
-    return [item for item, _ in zip(shelf.items(), range(max(0, limit)), strict=False)]
+    return list(islice(shelf.items(), max(0, limit)))

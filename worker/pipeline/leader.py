@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from brain.knowledge.pin import Pin
-from worker.errors import GenerationsChanged
+from worker.errors import GenerationsChanged, NothingPinned
 from worker.model import Checkpoint, DocKey, Leadership, Origin, Position, Publication, Scan
 from worker.pipeline.around import Around
 from worker.pipeline.coalesce import Coalescer
@@ -108,6 +108,7 @@ class Leader:
         self._gap = GapReport(around.clock)
         shapes = {name: shape_of(source.chunker_version, terms.targets) for name, source in terms.sources.items()}
         self._book = ScanBook(world.papers.checkpoints, shapes, leadership)
+        self._followed = frozenset(shapes)
 
     async def serve(self, stop: asyncio.Event) -> Farewell:
         """Lead until `stop`, then drain and store the last checkpoint, as far as the time for it allows.
@@ -115,7 +116,14 @@ class Leader:
         Raises an ExceptionGroup of whatever ended a task: FencedOff, Fatal, or a bug; GenerationsChanged, drained
         likewise, when other generations live now than this leader was made for.
         """
-        position = await unless(stop, self._begin())
+        try:
+            return await self._serve(stop)
+        finally:
+            if not stop.is_set():
+                self._leave_to_the_next()
+
+    async def _serve(self, stop: asyncio.Event) -> Farewell:
+        position = await unless(stop, self._begin(following=True))
         if position is None:
             return Farewell()
         # Not before the scans to do are known: else it would look ready for a moment.
@@ -147,7 +155,6 @@ class Leader:
         rest = self._terms.drain - (self._around.clock.monotonic() - began)
         stored = await within(max(rest, LAST_WORDS), duties.save_checkpoint())
         if not stop.is_set():
-            self._leave_to_the_next()
             raise _other_generations()
         return Farewell(self._coalescer.unsettled, stored)
 
@@ -186,7 +193,7 @@ class Leader:
         await self._around.persist("database", lambda: letters.drop(keys, leadership))
 
     async def _once(self, work: Callable[[Desk], Awaitable[None]]) -> None:
-        position = await self._begin()
+        position = await self._begin(following=False)
         desk, duties = self._desk(position)
         async with Together() as group:
             workers = self._start_workers(group, duties)
@@ -196,24 +203,28 @@ class Leader:
             await end(workers)
         await duties.save_checkpoint()
 
-    async def _begin(self) -> Position:
+    async def _begin(self, *, following: bool) -> Position:
         """Where the stream goes on.
 
         A first position is taken before any scan, so that nothing falls between the two, and stored before any scan can
-        keep its place: the next start would take a later one, and go on behind changes that nobody saw.
+        keep its place: the next start would take a later one, and go on behind changes that nobody saw. A source that
+        the stored position says nothing of is scanned, which is noted before any position is stored that speaks for it.
+        Who does not follow the stream leaves the position where it is, and with it what it says of other sources.
         """
         persist, checkpoints = self._around.persist, self._world.papers.checkpoints
-        self._around.health.resume("drain")  # of the leader before, where generations have changed
         await self._take_over_generations()
         stored = await persist("database", checkpoints.load)
         await self._time.ask()
         if stored is None:
-            stored = Checkpoint(Position(await persist("stream", self._world.stream.now)), self._around.clock.now())
+            now = Position(await persist("stream", self._world.stream.now))
+            stored = Checkpoint(now, self._around.clock.now(), frozenset(self._terms.sources))
             await persist("database", self._book.start_over)
             await self._around.probe.reached("starting")
             await persist("database", partial(checkpoints.save, stored, self._leadership))
         else:
-            await persist("database", self._book.load)
+            await persist("database", lambda: self._book.load(stored.sources))
+            if not following:
+                self._followed |= stored.sources
         self._around.health.scans_pending(self._book.urgent)
         return stored.position
 
@@ -229,7 +240,10 @@ class Leader:
     async def _take_over_generations(self) -> None:
         """See that those are the ones that live, and remove what was dropped: nobody writes there any more."""
         pins, leadership = self._world.papers.pins, self._leadership
-        stored = await self._around.persist("database", pins.load)
+        try:
+            stored = await self._around.persist("database", pins.load)
+        except NothingPinned as error:  # the database was dropped while this process stood by
+            raise _other_generations() from error
         if stored.live != tuple(target.pin for target in self._terms.targets):
             raise _other_generations()
         if stored.leaving:
@@ -238,7 +252,7 @@ class Leader:
 
     def _desk(self, position: Position) -> tuple[Desk, Duties]:
         desk = Desk(self._coalescer, self._book, position, self._around)
-        return desk, Duties(self._world.papers, desk, self._book, self._leadership, self._around)
+        return desk, Duties(self._world.papers, desk, self._book, self._leadership, self._around, self._followed)
 
     def _start_workers(self, group: asyncio.TaskGroup, duties: Duties) -> list[asyncio.Task[None]]:
         world, terms, around = self._world, self._terms, self._around
@@ -260,7 +274,7 @@ class Leader:
             beside=terms.beside,
         )
         runner = Runner(steps, papers.store, around, self._gap.settled)
-        pumps = [runner.pump() for _ in range(PUMPS)] + [runner.pump(urgent_only=True)]
+        pumps = [runner.pump() for _ in range(PUMPS)] + [runner.pump(urgent_only=True), runner.lookout()]
         return _start(group, duties.keep_checkpoint(), duties.keep_lease(), *pumps)
 
     def _scans(self, desk: Desk) -> ScanLoop:

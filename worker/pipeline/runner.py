@@ -25,6 +25,11 @@ BATCH: Final = 64
 TEXTS: Final = 64
 """Texts to embed of the documents that are published together."""
 
+LONG_WAIT: Final = 5.0
+"""Seconds that a pump waits for the embedder until somebody looks for what needs no text: few answers are as late."""
+
+LOOK_EVERY: Final = 1.0  # seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -56,6 +61,7 @@ class Runner:
         self._steps = steps
         self._store = store
         self._around = around
+        self._waits: list[float] = []  # since when each of the pumps waits for its texts
 
     async def pump(self, *, urgent_only: bool = False) -> None:
         """Work for ever; with `urgent_only` on what the stream tells alone, so that it never waits behind a scan.
@@ -67,13 +73,33 @@ class Runner:
             works = {work.key: work for work in await coalescer.take(BATCH, urgent_only=urgent_only)}
             self._around.meter.queued("coalesce", coalescer.waiting)
             await self._around.probe.reached("taken")
-            async for outcomes in self._outcomes(list(works.values())):
-                settled = [works[key] for key in outcomes]
-                self._count(settled, outcomes)
-                await coalescer.release(settled)
-                await self._around.probe.reached("released")
+            await self._settle(works)
 
-    async def _outcomes(self, works: Sequence[Work]) -> AsyncIterator[Mapping[DocKey, Outcome]]:
+    async def lookout(self) -> None:
+        """While the pumps wait for the embedder, see to what needs none, for ever. Raises as `pump`.
+
+        A spot that was hidden, or a page that is gone, must not be found until a provider or a budget comes back.
+        """
+        coalescer, clock = self._steps.coalescer, self._around.clock
+        while True:
+            await clock.sleep(LOOK_EVERY)
+            while self._waits and clock.monotonic() - min(self._waits) >= LONG_WAIT:
+                works = {work.key: work for work in coalescer.take_unseen(BATCH)}
+                if not works:
+                    break
+                coalescer.put_back((await self._settle(works, without_texts=True)).values())
+
+    async def _settle(self, works: Mapping[DocKey, Work], *, without_texts: bool = False) -> Mapping[DocKey, Work]:
+        """Release the documents as they get their outcomes; those that got none."""
+        rest = dict(works)
+        async for outcomes in self._outcomes(list(works.values()), without_texts=without_texts):
+            settled = [rest.pop(key) for key in outcomes]
+            self._count(settled, outcomes)
+            await self._steps.coalescer.release(settled)
+            await self._around.probe.reached("released")
+        return rest
+
+    async def _outcomes(self, works: Sequence[Work], *, without_texts: bool) -> AsyncIterator[Mapping[DocKey, Outcome]]:
         """Take the documents to their durable outcomes, a group at a time as they get there."""
         wanted = {work.key: work.after for work in works}
         looked = await self._around.persist("database", lambda: self._steps.shaper.look(wanted))
@@ -87,12 +113,19 @@ class Runner:
         if unreadable := _unreadable(looked, states):
             yield await self._finish([], unreadable, states)
         for group in _groups([delta for delta in deltas if not delta.empty]):
+            if without_texts and group[-1].texts:
+                return
             publications, failed = await self._embed(group)
             await self._around.probe.reached("embedded")
             yield await self._finish(publications, failed, states)
 
     async def _embed(self, deltas: Sequence[Delta]) -> tuple[Sequence[Publication], Sequence[Failed]]:
-        return await self._around.persist("database", lambda: self._steps.embed.embed(deltas))
+        began = self._around.clock.monotonic()
+        self._waits.append(began)
+        try:
+            return await self._around.persist("database", lambda: self._steps.embed.embed(deltas))
+        finally:
+            self._waits.remove(began)
 
     async def _finish(
         self, publications: Sequence[Publication], failed: Sequence[Failed], states: Mapping[DocKey, DocState]
@@ -156,11 +189,14 @@ class Runner:
 
 
 def _groups(deltas: Sequence[Delta]) -> Iterator[Sequence[Delta]]:
-    """Whole documents with up to `TEXTS` texts to embed, small first: none waits for all; a large one goes alone."""
+    """Whole documents with up to `TEXTS` texts to embed, small first: none waits for all; a large one goes alone.
+
+    What needs no text waits for none, so it is a group of its own.
+    """
     group: list[Delta] = []
     texts = 0
     for delta in sorted(deltas, key=lambda delta: delta.texts):
-        if group and texts + delta.texts > TEXTS:
+        if group and (texts + delta.texts > TEXTS or (texts == 0) != (delta.texts == 0)):
             yield group
             group, texts = [], 0
         group.append(delta)
