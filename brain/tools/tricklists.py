@@ -14,7 +14,7 @@ from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import one_line
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.names import name_key
-from brain.knowledge.domain.statuses import Progress
+from brain.knowledge.domain.statuses import Progress, Written
 from brain.once import one_at_a_time
 from brain.tool import AnyTool, Arguments, Card, Id, Result, Tool, ToolContext, Words
 from brain.trickbook.list_writes import (
@@ -179,7 +179,7 @@ class UpdateTrickStatus(Arguments):
     """Which trick, and how far it is."""
 
     trick_id: Id = Field(description="id of a trick on one of the rider's lists")
-    status: Literal["Complete", "To Do"]
+    status: Written
 
 
 class StatusUpdated(Result):

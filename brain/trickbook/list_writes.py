@@ -12,6 +12,7 @@ from bson import ObjectId
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.ids import both_forms, object_id, owns
+from brain.knowledge.domain.statuses import TO_DO
 from brain.tool import ToolContext
 from brain.trickbook.lists import entries_of, own_lists
 
@@ -37,7 +38,7 @@ async def insert_trick(context: ToolContext, trick_id: ObjectId, name: str, list
         "_id": trick_id,
         "name": name,
         "list_id": str(list_id),
-        "checked": "To Do",
+        "checked": TO_DO,
         "link": "",
         "notes": "",
         "createdBy": CREATED_BY,

@@ -12,8 +12,10 @@ Progress = Literal["not_started", "learning", "landed"]
 
 _LANDED: Final = ("completed", "complete", "landed", "mastered")
 
-WRITTEN: Final = ("Complete", "To Do")
+Written = Literal["Complete", "To Do"]
 """What a companion writes; the mobile app reads both (kept for compatibility)."""
+
+TO_DO: Final[Written] = "To Do"
 
 
 def progress(checked: object) -> Progress:
@@ -21,8 +23,3 @@ def progress(checked: object) -> Progress:
     if checked is True or any(is_word(checked, word) for word in _LANDED):
         return "landed"
     return "learning" if is_word(checked, "learning") else "not_started"
-
-
-def has_landed(checked: object) -> bool:
-    """Whether `checked` says that the rider has landed it."""
-    return progress(checked) == "landed"

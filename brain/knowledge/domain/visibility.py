@@ -14,7 +14,6 @@ APPROVED_SPOTS: Final[Mapping[str, object]] = {"approvalStatus": "approved"}
 PUBLISHED_FILMS: Final[Mapping[str, object]] = {"isPublished": True, "type": "film"}
 PUBLISHED_LIBRARY: Final[Mapping[str, object]] = {"status": "published"}
 """Rows of the older `media_library`."""
-PUBLISHED_RIDERS: Final[Mapping[str, object]] = {"reviewStatus": "published"}
 ACTIVE: Final[Mapping[str, object]] = {"status": "active"}
 """Spot reviews and comments; the others are deleted."""
 
