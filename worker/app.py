@@ -15,6 +15,7 @@ from brain.knowledge.connect import Target, masked
 from brain.knowledge.embedding import EmbeddingClient
 from brain.knowledge.embedding.choose import is_local, model_of
 from brain.knowledge.pin import Pin
+from brain.knowledge.redact import Redactor
 from brain.knowledge.settings import load
 from brain.knowledge.tokens import counter_for, model_named
 from worker.audit.canary import Canary
@@ -46,7 +47,6 @@ from worker.mongo.searched import MongoSearched
 from worker.mongo.topology import check_server
 from worker.observe.health import HealthBoard
 from worker.observe.metrics import PrometheusMeter
-from worker.observe.redact import Redactor
 from worker.pipeline.around import Around, NoProbe
 from worker.pipeline.diff import Target as ChunkTarget
 from worker.pipeline.duties import Papers

@@ -20,10 +20,10 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import Final, Self, cast
 
+from brain.knowledge.log import log
 from worker.clock import Clock
 from worker.errors import EXIT_BUG, EXIT_OK, KnowledgeError, exit_code
 from worker.observe.health import Heartbeat
-from worker.observe.log import log
 
 DRAIN_SHARE: Final = 0.6
 """Of the stop's time, what the work in hand may take; the rest is for the last position, the driver, the server."""

@@ -23,7 +23,7 @@ from worker.observe.health import Heartbeat
 CHILD = """
 import asyncio, sys, time
 from worker.lifecycle import Stop, supervise
-from worker.observe.log import configure
+from brain.knowledge.log import configure
 
 async def main(mode):
     with Stop(float(sys.argv[3])) as stop:

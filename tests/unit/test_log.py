@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.observe.log import QUEUE_LINES, JsonFormatter, LogPipe, PersonFormatter, configure, log
-from worker.observe.redact import MASK, Redactor
+from brain.knowledge.log import QUEUE_LINES, JsonFormatter, LogPipe, PersonFormatter, configure, log
+from brain.knowledge.redact import MASK, Redactor
 
 SECRETS = ("Canary/Pass1", "sk-or-v1-canarykey2")
 logger = logging.getLogger("worker.test")

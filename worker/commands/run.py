@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from brain.knowledge.log import configure, log
+from brain.knowledge.redact import Redactor
 from brain.knowledge.settings import load
 from worker.app import App, Connection, close, compose, connect
 from worker.clock import SystemClock
@@ -22,10 +24,8 @@ from worker.model import Leadership
 from worker.mongo.docs import MongoDocs
 from worker.observe.health import HealthBoard, Heartbeat, announce
 from worker.observe.http import StatusServer
-from worker.observe.log import configure, log
 from worker.observe.metrics import PrometheusMeter
 from worker.observe.pages import StatusPages
-from worker.observe.redact import Redactor
 from worker.pipeline.around import Around, NoProbe
 from worker.pipeline.leader import Farewell
 from worker.pipeline.together import Together, end, unless

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from brain.knowledge.log import log
 from worker.clock import Clock
 from worker.config import WorkerSettings
 from worker.docs_sync.sync import DocsCollection, SyncOptions, SyncReport, sync
 from worker.errors import KnowledgeError
-from worker.observe.log import log
 
 _NAMED: Final = 5  # paths that one log line names
 _logger = logging.getLogger(__name__)

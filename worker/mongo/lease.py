@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from brain.knowledge.log import log
 from worker.clock import Clock
 from worker.errors import Conflict, FencedOff, KnowledgeError
 from worker.model import Leadership
 from worker.mongo.driver import Database
 from worker.mongo.names import LEASE_ID, LEASES
-from worker.observe.log import log
 from worker.process import process_space, same_process, start_mark
 
 _logger = logging.getLogger(__name__)

@@ -1,1 +1,1 @@
-"""What people and Prometheus see: logs, metrics and the HTTP status pages."""
+"""What people and Prometheus see: metrics, readiness and the HTTP status pages."""

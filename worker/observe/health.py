@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from brain.knowledge.log import log
 from worker.clock import Clock
-from worker.observe.log import log
 
 Role = Literal["starting", "standby", "leader"]
 

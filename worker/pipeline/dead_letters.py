@@ -8,9 +8,9 @@ import hashlib
 import logging
 from typing import Final, Protocol
 
+from brain.knowledge.log import log
 from worker.errors import Poison
 from worker.model import DeadLetter, Delta, Leadership
-from worker.observe.log import log
 from worker.pipeline.around import Around
 from worker.ports import DeadLetters
 

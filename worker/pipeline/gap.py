@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 
 from bson import Timestamp
 
+from brain.knowledge.log import log
 from worker.clock import Clock
 from worker.model import Outcome, Scan
-from worker.observe.log import log
 
 _logger = logging.getLogger(__name__)
 

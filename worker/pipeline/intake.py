@@ -10,10 +10,10 @@ from typing import Final, Protocol
 
 from bson import Timestamp
 
+from brain.knowledge.log import log
 from worker.backoff import Backoff
 from worker.errors import HistoryLost, Retryable
 from worker.model import Change, DocumentChanged, Passed, Position, SourceArrived, SourceGone, StreamItem
-from worker.observe.log import log
 from worker.pipeline.around import Around
 from worker.ports import ChangeStream
 

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Final
 
+from brain.knowledge.log import log
 from worker.model import Leadership, Scan
-from worker.observe.log import log
 from worker.pipeline.around import Around
 from worker.pipeline.scan import Scanner
 from worker.pipeline.scan_book import Job, ScanBook, ScanPostponed, ScanVoid

@@ -8,8 +8,8 @@ import logging
 from datetime import datetime, timedelta
 from typing import Final
 
+from brain.knowledge.log import log
 from worker.clock import Clock
-from worker.observe.log import log
 from worker.pipeline.around import Around
 from worker.ports import ChangeStream
 

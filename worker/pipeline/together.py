@@ -15,8 +15,8 @@ from contextvars import Context
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
+from brain.knowledge.log import log
 from worker.errors import EXIT_BUG, KnowledgeError, exit_code
-from worker.observe.log import log
 
 T = TypeVar("T")
 
