@@ -1,4 +1,13 @@
-"""Exit codes of the brain's commands and which error leads to which (design.md, "Commands"); how a tool fails."""
+"""Exit codes of the brain's commands and which error leads to which (design.md, "Commands"); how a tool fails.
+
+Beside the tree of `brain.knowledge.errors`, since they end in an answer and never in an exit code:
+
+    Exception
+    ├── ToolFailure         what a handler raises; the registry tells the model
+    ├── results.TooLarge    a result that is too long even when shortened; the registry makes a ToolFailure of it
+    └── ValueError
+        └── schema.Unfit    a tool that some consumer cannot take: a bug, found by the tests before anybody starts
+"""
 
 from typing import Final, Literal
 

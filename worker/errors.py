@@ -15,6 +15,9 @@
     ├── ForeignState        a checkpoint of a newer version or of another database
     ├── PinRefused          a change of the generations that may not be made as things stand
     └── LeaseHeld           another live process leads and this command cannot work beside it
+    ScanVoid, ScanPostponed the flow of scans alone (`pipeline.scan_book`): one that counts no longer, or must wait
+
+Outside of the tree is `docs_sync.page.UnreadablePage`: one page's, which the report of the sync names.
 
 Exit codes (design.md): 0 done, 1 ran to the end and found differences, 64 usage, 70 bug, 75 try again later,
 78 configuration.
