@@ -5,20 +5,19 @@ stderr.
 """
 
 import json
-import re
 import sys
 import traceback
-from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 import click
 
-from brain.errors import EXIT_BUG, EXIT_USAGE, exit_code
-from brain.knowledge.errors import KnowledgeError
+from brain.cli_options import everywhere, hex_id
+from brain.commands.where import Where
+from brain.errors import exit_code
+from brain.knowledge.errors import EXIT_BUG, EXIT_USAGE, KnowledgeError
 from brain.knowledge.sports import SPORTS, canonical_sport, is_known
 
 PROGRAM: Final = "trickbook-brain"
-DATA: Final = Path("data")
 DOC_TYPES: Final = ("trick", "doc", "coaching", "film", "spot", "event", "rider")
 """As `brain.knowledge.chunk.DOC_TYPES`, which would pull in numpy; a test holds them together."""
 
@@ -40,29 +39,15 @@ def cli() -> None:
 @click.option("--sport", help="Only this sport; any spelling (inline, surf, …).")
 @click.option("--doc-type", type=click.Choice(DOC_TYPES), help="Only chunks of this kind.")
 @click.option("--limit", type=click.IntRange(1, MOST_HITS), default=DEFAULT_LIMIT, show_default=True, help="Most hits.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout and nothing else there.")
-@click.option("--embedded", is_flag=True, help="Use the embedded database of a running worker instead of ATLAS_URI.")
-@click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), help=f"Folder of the embedded database [{DATA}]."
-)
-def search(  # noqa: PLR0913 one parameter an option
-    query: str,
-    sport: str | None,
-    doc_type: str | None,
-    limit: int,
-    *,
-    as_json: bool,
-    embedded: bool,
-    data: Path | None,
-) -> None:
+@everywhere
+def search(where: Where, query: str, sport: str | None, doc_type: str | None, limit: int) -> int:
     """Find the chunks nearest to QUERY."""
     if not query.strip():
         message = "QUERY is blank: type what you look for"
         raise click.UsageError(message)
     from brain.commands.search import Question, run  # noqa: PLC0415 usage errors and help need no driver
 
-    folder = data or (DATA if embedded else None)
-    run(Question(query, _sport(sport), doc_type, limit, folder, as_json))
+    return run(Question(query, _sport(sport), doc_type, limit), where)
 
 
 @cli.command()
@@ -79,37 +64,25 @@ def tools(form: Literal["chat", "responses", "mcp"]) -> None:
 @cli.command()
 @click.argument("tool")
 @click.argument("arguments", default="")
-@click.option("--user", help="The rider's id, 24 hex digits [BRAIN_USER_ID].")
+@click.option("--user", callback=hex_id, help="The rider's id, 24 hex digits [BRAIN_USER_ID].")
+@click.option("--companion", callback=hex_id, help="The id of the companion that speaks, 24 hex digits.")
 @click.option("--turn", help="A name for the turn: a write that is repeated in it gives the first answer again.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout and nothing else there.")
-@click.option("--embedded", is_flag=True, help="Use the embedded database of a running worker instead of ATLAS_URI.")
-@click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), help=f"Folder of the embedded database [{DATA}]."
-)
-def call(  # noqa: PLR0913 one parameter an option
-    tool: str, arguments: str, user: str | None, turn: str | None, *, as_json: bool, embedded: bool, data: Path | None
-) -> int:
+@everywhere
+def call(where: Where, tool: str, arguments: str, user: str | None, companion: str | None, turn: str | None) -> int:
     """Call TOOL with ARGUMENTS (a JSON object) and print what a model would be told."""
-    if user is not None and not re.fullmatch(r"[0-9a-fA-F]{24}", user):
-        message = "--user: a rider's id is 24 hexadecimal digits"
-        raise click.UsageError(message)
     from brain.commands.call import Request, run  # noqa: PLC0415 usage errors and help need no driver
 
-    return run(Request(tool, arguments, user, turn, data or (DATA if embedded else None), as_json))
+    return run(Request(tool, arguments, user, companion, turn), where)
 
 
 @cli.command()
 @click.option("--ensure", is_flag=True, help="Make those that are missing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout and nothing else there.")
-@click.option("--embedded", is_flag=True, help="Use the embedded database of a running worker instead of ATLAS_URI.")
-@click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), help=f"Folder of the embedded database [{DATA}]."
-)
-def indexes(*, ensure: bool, as_json: bool, embedded: bool, data: Path | None) -> int:
+@everywhere
+def indexes(where: Where, *, ensure: bool) -> int:
     """Show the indexes that the tools' queries need; exit code 1 when one is missing."""
     from brain.commands.indexes import run  # noqa: PLC0415 usage errors and help need no driver
 
-    return run(data or (DATA if embedded else None), ensure=ensure, as_json=as_json)
+    return run(where, ensure=ensure)
 
 
 def _sport(word: str | None) -> str | None:
@@ -131,8 +104,6 @@ def main() -> NoReturn:
     try:
         result = cli.main(prog_name=PROGRAM, standalone_mode=False)
         code = result if isinstance(result, int) else 0
-    except click.exceptions.Exit as exc:
-        code = exc.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = _INTERRUPTED
         _tell_json("Interrupted", "ended by Ctrl-C", code)

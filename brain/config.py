@@ -31,10 +31,13 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _user(text: str) -> str:
-    if not (text.isascii() and text.isprintable()):
-        message = "it holds characters outside printable ASCII"
+    from brain.knowledge.domain.ids import hex_id  # noqa: PLC0415 needs the driver, which reading settings does not
+
+    known = hex_id(text)
+    if known is None:
+        message = "it is not 24 hexadecimal digits"
         raise ValueError(message)
-    return text
+    return known
 
 
 ChatModel = Annotated[str, AfterValidator(_chat_model)]
@@ -51,7 +54,7 @@ class BrainSettings(KnowledgeSettings):
         validation_alias="BRAIN_FALLBACK_MODELS",
         description=f"up to {MOST_FALLBACKS} chat models with commas between",
     )
-    user_id: Annotated[str, Field(max_length=128), AfterValidator(_user)] | None = Field(
+    user_id: Annotated[str, AfterValidator(_user)] | None = Field(
         None, validation_alias="BRAIN_USER_ID", description="the id of the rider that the command line speaks for"
     )
     log_arguments: bool = Field(default=False, validation_alias="BRAIN_LOG_ARGUMENTS", description="true or false")

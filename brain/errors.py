@@ -1,4 +1,4 @@
-"""Exit codes of the brain's commands and which error leads to which (design.md, "Commands"); how a tool fails.
+"""Which error leads to which exit code of the brain's commands; how a tool fails, and what a model is told of it.
 
 Beside the tree of `brain.knowledge.errors`, since they end in an answer and never in an exit code:
 
@@ -12,6 +12,7 @@ Beside the tree of `brain.knowledge.errors`, since they end in an answer and nev
 from typing import Final, Literal
 
 from brain.knowledge.errors import (
+    EXIT_USAGE,
     ConfigurationFault,
     IndexMissing,
     IndexNotReady,
@@ -24,28 +25,21 @@ from brain.knowledge.errors import (
     Throttled,
     Unsupported,
 )
-
-EXIT_OK: Final = 0
-EXIT_FAILED: Final = 1
-EXIT_USAGE: Final = 64
-EXIT_BUG: Final = 70
-EXIT_TRY_LATER: Final = 75
-EXIT_CONFIGURATION: Final = 78
+from brain.knowledge.errors import exit_code as shared_exit_code
 
 
 def exit_code(error: KnowledgeError) -> int:
     """The exit code that tells a caller what to do about this error."""
-    if isinstance(error, Retryable):
-        return EXIT_TRY_LATER
     if isinstance(error, Poison):  # in a one-shot command the input is what was typed
         return EXIT_USAGE
-    return EXIT_CONFIGURATION
+    return shared_exit_code(error)
 
 
 FailureCode = Literal[
     "invalid_arguments",  # the model can mend it
     "unknown_tool",
     "not_signed_in",
+    "no_companion",
     "not_found",
     "forbidden",
     "limit_reached",
@@ -62,13 +56,17 @@ FailureCode = Literal[
 class ToolFailure(Exception):
     """What a handler raises to tell the model that it did not do it, why, and whether to try again.
 
-    The message is read by a model and may reach a rider: no ids of others, no stack traces, no database words.
+    The message is read by a model and may reach a rider: no ids of others, no stack traces, no database words. `fault`
+    is the error of ours behind it, for whoever operates this.
     """
 
-    def __init__(self, code: FailureCode, message: str, *, retryable: bool = False) -> None:
+    def __init__(
+        self, code: FailureCode, message: str, *, retryable: bool = False, fault: KnowledgeError | None = None
+    ) -> None:
         super().__init__(message)
         self.code: FailureCode = code
         self.retryable = retryable
+        self.fault = fault
 
 
 _SEARCH_DOWN: Final = "say so, and answer without it"
@@ -91,5 +89,5 @@ def as_failure(error: KnowledgeError) -> ToolFailure | None:
     """What to tell the model, in words without the operator's settings; None for a bug."""
     for kind, code, message, retryable in _FAILURES:
         if isinstance(error, kind):
-            return ToolFailure(code, message, retryable=retryable)
+            return ToolFailure(code, message, retryable=retryable, fault=error)
     return None

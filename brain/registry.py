@@ -21,6 +21,7 @@ from pymongo.errors import PyMongoError
 from brain.arguments import canonical, digest, glimpse, near, shown, understood
 from brain.errors import FailureCode, ToolFailure, as_failure
 from brain.knowledge.connect import SELECTION_SECONDS, is_reachable
+from brain.knowledge.domain.ids import hex_id
 from brain.knowledge.errors import KnowledgeError, Unreachable
 from brain.knowledge.log import log, stack_of
 from brain.knowledge.mongo_errors import as_knowledge_error
@@ -36,7 +37,6 @@ GRACE: Final = 0.5
 server, and an abandoned query would go on there."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_USER_ID: Final = re.compile(r"[0-9a-fA-F]{24}")
 _CALLERS_OWN: Final = frozenset({"user_id", "userid", "user", "owner_id", "companion_id", "turn_id"})
 """Names that no argument may have: who asks comes from the caller."""
 
@@ -48,7 +48,8 @@ class Outcome:
     """How a call ended: JSON text for the model (`{"ok": true, "data": …}` or `{"ok": false, "error": …}`); cards.
 
     Beside the data stand a `label`, that it is data, and `truncated` when some of it was left out.
-    `links` are addresses outside of the site that the reply may show (`guard.Links.asked`).
+    `links` are addresses outside of the site that the reply may show (`guard.Links.asked`). `fault` is what went wrong
+    on our side, for whoever operates this; a model is told the text alone.
     """
 
     ok: bool
@@ -56,6 +57,7 @@ class Outcome:
     cards: tuple[Card, ...] = ()
     code: FailureCode | None = None
     links: tuple[str, ...] = ()
+    fault: KnowledgeError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ class Registry:
             log(_LOGGER, logging.WARNING, "tool_unavailable", str(known), tool=name, kind=type(known).__name__)
             tool = self._tools[name]
             repeatable = failure.retryable and (tool.effect == "read" or tool.idempotent)
-            return ToolFailure(failure.code, str(failure), retryable=repeatable)
+            return ToolFailure(failure.code, str(failure), retryable=repeatable, fault=failure.fault)
         reference = self._calls.reference()
         words = {"words": str(exc)} if self._calls.arguments else {}  # they may quote what was asked, or a document
         message = f"the tool {name} failed with {type(exc).__name__}; this is a bug"
@@ -203,9 +205,7 @@ def _well_formed(tool: AnyTool) -> AnyTool:
 
 def _trusted(context: ToolContext) -> ToolContext:
     """The context without a user id that is none (deny by default), and else with the one spelling of it."""
-    user = context.user_id
-    known = user.lower() if user is not None and _USER_ID.fullmatch(user) else None
-    return replace(context, user_id=known)
+    return replace(context, user_id=hex_id(context.user_id))
 
 
 def _signed_in(tool: AnyTool, context: ToolContext) -> None:
@@ -268,4 +268,4 @@ def _readable(arguments: object) -> str:
 
 def _failed(failure: ToolFailure) -> Outcome:
     text = refusal(failure.code, str(failure), retryable=failure.retryable)
-    return Outcome(ok=False, text=text, code=failure.code)
+    return Outcome(ok=False, text=text, code=failure.code, fault=failure.fault)

@@ -1,6 +1,5 @@
 """Everything that a call of a tool needs, put together from the settings: for every door that calls tools."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from pymongo.asynchronous.database import AsyncDatabase
 
 from brain.config import BrainSettings
-from brain.knowledge.connect import Row, find_target, open_client
+from brain.knowledge.connect import Row, opened
 from brain.knowledge.embedding.pinned import PinnedClients
 from brain.knowledge.search.service import KnowledgeSearch
 from brain.registry import CallLog, Registry
@@ -49,12 +48,9 @@ async def toolbox(settings: BrainSettings, data: Path | None, *, follow: bool = 
     `follow` is for doors that live long: their search shows what the worker publishes meanwhile. The embedding model is
     opened by the first search, so that tools without one need no key. Raises KnowledgeError.
     """
-    uri = None if settings.atlas_uri is None else settings.atlas_uri.get_secret_value()
-    target = await asyncio.to_thread(find_target, uri, settings.atlas_db, data)
     embedder = PinnedClients(settings)
     try:
-        async with open_client(target) as client:
-            database = client[target.database]
+        async with opened(settings, data) as database:
             search = KnowledgeSearch(database, embedder, settings.vector_search, follow=follow)
             try:
                 registry = Registry(ALL_TOOLS, CallLog(arguments=settings.log_arguments))

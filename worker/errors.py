@@ -11,8 +11,10 @@
     ├── BudgetSpent         the day's money for embedding is spent: tomorrow (UTC), or when somebody raises it
     ├── HistoryLost         the stored position is no longer in the database's history: the sources must be rescanned
     ├── FencedOff           another process holds the lease now: this one's writes are refused
+    │   └── LeaseGone       nobody holds it: its row is gone, with the database as a rule; it must be taken anew
     ├── WrongTopology       a server without change streams (standalone)
     ├── ForeignState        a checkpoint of a newer version or of another database
+    ├── NothingPinned       no generation of chunks lives: the database is new, or was dropped
     ├── PinRefused          a change of the generations that may not be made as things stand
     └── LeaseHeld           another live process leads and this command cannot work beside it
     ScanVoid, ScanPostponed the flow of scans alone (`pipeline.scan_book`): one that counts no longer, or must wait
@@ -23,9 +25,15 @@ Exit codes (design.md): 0 done, 1 ran to the end and found differences, 64 usage
 78 configuration.
 """
 
-from typing import Final
+from bson import Timestamp
 
 from brain.knowledge.errors import (
+    EXIT_BUG,
+    EXIT_CONFIGURATION,
+    EXIT_DIFFERENCES,
+    EXIT_OK,
+    EXIT_TRY_LATER,
+    EXIT_USAGE,
     BadVector,
     ConfigurationFault,
     Fatal,
@@ -45,6 +53,7 @@ from brain.knowledge.errors import (
     Unsupported,
     WrongWidth,
 )
+from brain.knowledge.errors import exit_code as shared_exit_code
 
 __all__ = [
     "EXIT_BUG",
@@ -67,9 +76,11 @@ __all__ = [
     "IndexNotReady",
     "IndexUnusable",
     "KnowledgeError",
+    "LeaseGone",
     "LeaseHeld",
     "Malformed",
     "NotSent",
+    "NothingPinned",
     "PinMismatch",
     "PinRefused",
     "Poison",
@@ -85,13 +96,6 @@ __all__ = [
     "WrongWidth",
     "exit_code",
 ]
-
-EXIT_OK: Final = 0
-EXIT_DIFFERENCES: Final = 1
-EXIT_USAGE: Final = 64
-EXIT_BUG: Final = 70
-EXIT_TRY_LATER: Final = 75
-EXIT_CONFIGURATION: Final = 78
 
 
 class Conflict(Retryable):
@@ -119,11 +123,26 @@ class BudgetSpent(Fatal):
 
 
 class HistoryLost(Fatal):
-    """The stored position is no longer in the database's history."""
+    """The stored position is no longer in the database's history.
+
+    `since`: where the gap began, when that is before the last step that was told.
+    """
+
+    def __init__(self, message: str, *, since: Timestamp | None = None) -> None:
+        super().__init__(message)
+        self.since = since
 
 
 class FencedOff(Fatal):
     """Another process holds the lease: what this one would write is refused."""
+
+
+class LeaseGone(FencedOff):
+    """The lease is not there any more, and nobody holds it."""
+
+
+class NothingPinned(ConfigurationFault):
+    """No generation of chunks lives in this database."""
 
 
 class WrongTopology(Fatal):
@@ -143,14 +162,7 @@ class LeaseHeld(Fatal):
 
 
 def exit_code(error: KnowledgeError) -> int:
-    """The exit code that tells a supervisor what to do about this error.
-
-    A plain Fatal is what nobody foresaw (a code of the server that is not in our tables): a bug, and tried again.
-    """
+    """The exit code that tells a supervisor what to do about this error."""
     if isinstance(error, PinRefused):
         return EXIT_DIFFERENCES
-    if isinstance(error, Retryable | LeaseHeld | FencedOff | BudgetSpent):
-        return EXIT_TRY_LATER
-    if isinstance(error, Fatal) and type(error) is not Fatal:
-        return EXIT_CONFIGURATION
-    return EXIT_BUG
+    return EXIT_TRY_LATER if isinstance(error, LeaseHeld | FencedOff | BudgetSpent) else shared_exit_code(error)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,53 +11,43 @@ from typing import Final
 import click
 from bson import Timestamp
 
-from brain.config import PREFIX, BrainSettings
-from brain.knowledge.connect import find_target, open_client
+from brain.commands.where import Where
+from brain.config import BrainSettings
+from brain.knowledge.connect import opened
 from brain.knowledge.embedding.pinned import PinnedClients
+from brain.knowledge.errors import EXIT_OK
 from brain.knowledge.search.service import Found, KnowledgeSearch
-from brain.knowledge.settings import load
 
 _SHOWN: Final = 240  # characters of a text in the table
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was typed; `sport` is canonical, `data` is the embedded database's folder (None: ATLAS_URI)."""
+    """What was typed; `sport` is canonical."""
 
     query: str
     sport: str | None
     doc_type: str | None
     limit: int
-    data: Path | None
-    as_json: bool
 
 
-def run(question: Question) -> None:
+def run(question: Question, where: Where) -> int:
     """Answer on stdout; raises KnowledgeError."""
-    settings = load(BrainSettings, os.environ, PREFIX, embedded=question.data is not None)
-    needed = {
-        "ATLAS_URI": question.data is None,
-        "OPENROUTER_API_KEY": settings.embedding_provider == "openrouter",
-    }
-    settings.require(*(name for name, is_needed in needed.items() if is_needed), environ=os.environ)
-    found = asyncio.run(_search(question, settings))
-    if question.as_json:
+    settings = where.settings(embedding=True)
+    found = asyncio.run(_search(question, settings, where.data))
+    if where.as_json:
         click.echo(as_json(found))
     else:
         _show(found, settings.site_origin or "")
+    return EXIT_OK
 
 
-async def _search(question: Question, settings: BrainSettings) -> Found:
-    uri = None if settings.atlas_uri is None else settings.atlas_uri.get_secret_value()
-    target = await asyncio.to_thread(find_target, uri, settings.atlas_db, question.data)
+async def _search(question: Question, settings: BrainSettings, data: Path | None) -> Found:
     embedder = PinnedClients(settings)
     try:
-        client = open_client(target)
-        try:
-            search = KnowledgeSearch(client[target.database], embedder, settings.vector_search)
+        async with opened(settings, data) as database:
+            search = KnowledgeSearch(database, embedder, settings.vector_search)
             return await search.search(question.query, question.sport, question.doc_type, question.limit)
-        finally:
-            await client.close()
     finally:
         await embedder.close()
 

@@ -4,9 +4,12 @@ The address is `ATLAS_URI`, or with `--embedded` the one that the worker's start
 decision 10). Only worker commands start a server; everybody else looks for a live one here.
 """
 
+import asyncio
 import json
 import os
 import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -18,9 +21,9 @@ from pymongo.errors import ConfigurationError, InvalidURI
 
 from brain.knowledge.errors import ConfigurationFault, Unavailable
 from brain.knowledge.mongo_errors import as_knowledge_error, masked
+from brain.knowledge.settings import KnowledgeSettings
 
 __all__ = [
-    "DEFAULT_DATA",
     "SERVER_FILE",
     "Row",
     "Target",
@@ -31,13 +34,12 @@ __all__ = [
     "live_server",
     "masked",
     "open_client",
-    "open_database",
+    "opened",
 ]
 
 Row = dict[str, Any]
 """A document as the driver decodes it."""
 
-DEFAULT_DATA: Final = Path("data")
 SERVER_FILE: Final = "server.json"
 APP_NAME: Final = "trickbook-brain"
 SELECTION_SECONDS: Final = 5.0  # a primary is there at once or after an election; beyond that a person wants to know
@@ -132,9 +134,16 @@ def is_reachable(database: AsyncDatabase[Row]) -> bool:
     return database.client.topology_description.has_readable_server(database.read_preference)
 
 
-def open_database(target: Target, app_name: str = APP_NAME) -> AsyncDatabase[Row]:
-    """The database of a target, through a client of its own (`database.client`)."""
-    return open_client(target, app_name)[target.database]
+@asynccontextmanager
+async def opened(settings: KnowledgeSettings, data: Path | None) -> AsyncGenerator[AsyncDatabase[Row]]:
+    """The embedded database in `data`, else the one at ATLAS_URI, through a client that is closed at the end.
+
+    Raises what `find_target` and `open_client` raise.
+    """
+    uri = None if settings.atlas_uri is None else settings.atlas_uri.get_secret_value()
+    target = await asyncio.to_thread(find_target, uri, settings.atlas_db, data)
+    async with open_client(target) as client:
+        yield client[target.database]
 
 
 def _server_file(path: Path) -> tuple[str, int] | None:

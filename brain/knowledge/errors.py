@@ -23,9 +23,20 @@ A caller decides by type alone, never by text:
 
 `worker.errors` adds the worker's own leaves. Messages say what happened, to what, and what to do next, and hold neither
 secrets nor document text.
+
+The exit codes of both programs (design.md, "Commands") are here too; `brain.errors` and `worker.errors` say which of
+their own errors lead to another than `exit_code` says.
 """
 
 from collections.abc import Sequence
+from typing import Final
+
+EXIT_OK: Final = 0
+EXIT_DIFFERENCES: Final = 1  # ran to the end and found differences or failures
+EXIT_USAGE: Final = 64
+EXIT_BUG: Final = 70
+EXIT_TRY_LATER: Final = 75
+EXIT_CONFIGURATION: Final = 78
 
 
 class KnowledgeError(Exception):
@@ -106,3 +117,15 @@ class IndexUnusable(Fatal):
 
 class Unsupported(Fatal):
     """The server does not know this command or stage: it has no vector search, say."""
+
+
+def exit_code(error: KnowledgeError) -> int:
+    """The exit code that tells a caller or a supervisor what to do about this error.
+
+    A plain Fatal is what nobody foresaw (a code of the server that is not in our tables): a bug, and tried again.
+    """
+    if isinstance(error, Retryable):
+        return EXIT_TRY_LATER
+    if isinstance(error, Fatal) and type(error) is not Fatal:
+        return EXIT_CONFIGURATION
+    return EXIT_BUG

@@ -1,6 +1,13 @@
-"""The worker's collections that the brain reads, and the ids of single rows in them (design.md, "Contracts")."""
+"""Names that both halves know (design.md, "Contracts").
 
+The worker's collections that the brain reads, the ids of single rows in them, and the embedded database's folder.
+"""
+
+from pathlib import Path
 from typing import Final
+
+DATA: Final = Path("data")
+"""Where the embedded database is when no folder is named."""
 
 LEDGER: Final = "freshness_documents"
 CHECKPOINTS: Final = "freshness_checkpoints"

@@ -41,14 +41,15 @@ class Remembered(Result):
 
 
 async def remember_user_info(context: ToolContext, arguments: RememberUserInfo) -> Remembered:
-    """Keep a name, the sports (both replace what was there) or a fact. Raises ToolFailure (`invalid_arguments`).
+    """Keep a name, the sports (both replace what was there) or a fact.
 
+    Raises ToolFailure (`invalid_arguments`, `no_companion`).
     Runs in a transaction, one at a time, so what was read is still so when it is written; with no profile yet there
     is no row that two could meet in.
     """
     companion = object_id(context.companion_id)
     if companion is None:
-        raise ToolFailure(code="unavailable", message="no companion is speaking, so there is nobody to remember it")
+        raise ToolFailure(code="no_companion", message="no companion is speaking, so there is nobody to remember it")
     name, fact = one_line(arguments.user_name or ""), one_line(arguments.fact or "")
     sports = list(dict.fromkeys(filter(None, (canonical_sport(one_line(sport)) for sport in arguments.sports or ()))))
     if not (name or fact or sports):

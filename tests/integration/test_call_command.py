@@ -7,8 +7,10 @@ from typing import Any, Final
 import pytest
 from pymongo import MongoClient
 
+from brain.cards import MOST_OF_A_TYPE
+from brain.knowledge.pin import ACTIVE, MINILM, OPENAI_SMALL, PINS, Pin
 from tests.support.processes import Finished, command, environment
-from tests.support.tool_world import JUNO, MIKA, sample_id, sample_rows
+from tests.support.tool_world import BOT, JUNO, LOTTE, MIKA, SAM, sample_id, sample_rows
 
 Run = Callable[..., Finished]
 
@@ -68,7 +70,10 @@ def test_a_turn_that_is_repeated_writes_once(run: Run, mongo_uri: str, database_
         (("search_spots", "{"), 64, "no JSON"),
         (("search_spots", '{"query": {"$gt": ""}}'), 64, "query: input should be a valid string"),
         (("my_progress",), 64, "signed in"),
+        (("my_progress",), 64, "--user ID"),
         (("my_progress", "{}", "--user", "kari"), 64, "24 hexadecimal digits"),
+        (("my_progress", "{}", "--companion", "kaori"), 64, "24 hexadecimal digits"),
+        (("remember_user_info", '{"fact": "Rides goofy"}', "--user", JUNO), 64, "--companion ID"),
         (("search_knowledge", '{"query": "kickflip"}'), 75, "being built"),
         (("add_trick_to_list", TO_A_LIST_OF_MIKA, "--user", JUNO), 1, "not the rider's"),
     ],
@@ -80,5 +85,37 @@ def test_each_failure_has_its_exit_code(run: Run, words: tuple[str, ...], code: 
 
 
 def test_a_rider_from_the_environment(run: Run) -> None:
-    """BRAIN_USER_ID."""
+    """BRAIN_USER_ID; one that is no id is a mistake, not nobody."""
     assert run("my_progress", BRAIN_USER_ID=MIKA).code == 0
+    done = run("search_spots", '{"query": "burnside"}', BRAIN_USER_ID="abc")
+    assert (done.code, "BRAIN_USER_ID" in done.err) == (78, True), done
+
+
+def test_a_companion_that_speaks(run: Run, mongo_uri: str, database_name: str) -> None:
+    """Remembers, as one does in a chat."""
+    done = run("remember_user_info", '{"fact": "Rides goofy"}', "--user", LOTTE, "--companion", BOT)
+    assert done.code == 0, done
+    with MongoClient[dict[str, Any]](mongo_uri) as client:
+        stored = client[database_name]["companion_profiles"].find_one({"userId": LOTTE, "companionId": BOT})
+    assert stored is not None
+    assert stored["memory"]["knownFacts"] == ["Rides goofy"]
+
+
+def test_the_cards_are_those_that_a_reply_would_show(run: Run) -> None:
+    """At most four of a type."""
+    done = run("recommend_next_trick", '{"sport": "skateboarding"}', "--user", SAM, "--json")
+    assert len(done.value["data"]["recommendations"]) > MOST_OF_A_TYPE
+    assert [card["type"] for card in done.value["cards"]] == ["trick_card"] * MOST_OF_A_TYPE
+
+
+@pytest.mark.parametrize("settings", [{}, {"EMBEDDING_PROVIDER": "local", "VECTOR_SEARCH": "atlas"}])
+def test_a_wrong_setting_has_the_code_for_settings(
+    run: Run, mongo_uri: str, database_name: str, settings: dict[str, str]
+) -> None:
+    """No key, no vector search on this server: the model hears `unavailable`, who types it 78, as `search` says."""
+    pin = MINILM if settings else OPENAI_SMALL
+    with MongoClient[dict[str, Any]](mongo_uri) as client:
+        row = Pin(pin.name, pin.dimensions).as_row()
+        client[database_name][PINS].insert_one({"_id": ACTIVE, **row})
+    done = run("search_knowledge", '{"query": "kickflip"}', "--json", **settings)
+    assert (done.code, done.value["error"]["code"]) == (78, "unavailable"), done

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from brain.errors import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_OK
+from brain.knowledge.errors import EXIT_CONFIGURATION, EXIT_DIFFERENCES, EXIT_OK
 from brain.trickbook.indexes import INDEXES, index_report
 from tests.support.tool_world import LOTTE, ToolWorld
 
@@ -30,7 +30,7 @@ async def test_shown_made_and_there(world: ToolWorld, mongo_uri: str, database_n
     """Missing is exit code 1; making them is 0; then all are there. One that this server cannot make is named."""
     code, out, _ = brain(mongo_uri, database_name, "indexes", "--json")
     told = json.loads(out)
-    assert (code, told["ok"]) == (EXIT_FAILED, False)
+    assert (code, told["ok"]) == (EXIT_DIFFERENCES, False)
     assert {index["state"] for index in told["indexes"]} == {"missing"}
     assert {index["collection"] for index in told["indexes"]} == set(INDEXES)
     code, out, _ = brain(mongo_uri, database_name, "indexes", "--ensure", "--json")
@@ -38,7 +38,7 @@ async def test_shown_made_and_there(world: ToolWorld, mongo_uri: str, database_n
     assert "missing" not in states
     assert states <= {"made", "refused"}
     rest = [index for index in json.loads(out)["indexes"] if index["state"] == "refused"]
-    assert code == (EXIT_FAILED if rest else EXIT_OK)
+    assert code == (EXIT_DIFFERENCES if rest else EXIT_OK)
     assert {index["collection"] for index in rest} <= {"tricklists"}  # `user`, by the embedded server alone
     assert all(index.state == "there" for index in await index_report(world.database, embedded=True))
 
@@ -46,8 +46,9 @@ async def test_shown_made_and_there(world: ToolWorld, mongo_uri: str, database_n
 async def test_a_table_for_people(world: ToolWorld, mongo_uri: str, database_name: str) -> None:
     """With what to do."""
     code, out, err = brain(mongo_uri, database_name, "indexes")
-    assert code == EXIT_FAILED
+    assert code == EXIT_DIFFERENCES
     assert "trickipedia" in out
+    assert out.endswith("python -m brain indexes --ensure\n")
     assert err == ""
 
 
