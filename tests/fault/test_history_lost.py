@@ -1,5 +1,6 @@
 """The history is lost while nobody leads, with real processes: what was deleted meanwhile goes, and it is said once."""
 
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from pymongo import MongoClient
 
 from tests.support.crashes import settings, texts, trick
+from tests.support.oracle import CLEAN, Oracle, frozen
 from tests.support.processes import embedder, eventually, worker
 from tests.support.secantus import SHORT, secantus
 
@@ -53,3 +55,29 @@ def test_what_was_deleted_in_the_gap_goes_and_the_gap_is_reported(short_uri: str
         assert report["since"] <= report["until"]
         assert "something new" in texts(client[NAME])["Trick2"]
         assert fake.counters()["texts"] == embedded + 1
+
+
+@pytest.mark.slow
+def test_a_leader_that_the_history_outran_scans_again(short_uri: str, tmp_path: Path) -> None:
+    """M5, B17: halted with its stream open, while the server, which says nothing, keeps only what came last."""
+    with embedder() as fake, MongoClient[dict[str, Any]](short_uri) as client:
+        database = client[NAME]
+        env = settings(short_uri, NAME, fake, WORKER_SOURCES="trickipedia")
+        database["trickipedia"].insert_many([{"_id": n, **trick(f"Trick{n}", f"says {n}")} for n in range(6)])
+        with worker(tmp_path, env) as running:
+            running.until_ready()
+            running.child.send_signal(signal.SIGSTOP)
+            eventually(lambda: frozen(running.child.pid), "the halt")
+            database["trickipedia"].delete_one({"_id": 0})
+            database["trickipedia"].update_one({"_id": 1}, {"$set": {"description": "says something new"}})
+            database["trickipedia"].insert_one({"_id": 6, **trick("Trick6", "says 6")})
+            database["other"].insert_many([{"_id": n} for n in range(500)])
+            client.admin.command({"secantusAdmin.pruneOplog": 1})
+            running.child.send_signal(signal.SIGCONT)
+            eventually(lambda: any(line["action"] == "gap_report" for line in running.lines()), "the report")
+            running.until_ready()
+            assert set(texts(database)) == {f"Trick{n}" for n in range(1, 7)}
+            assert running.metric('freshness_stream_reopens_total{reason="history_lost"}') == 1
+            assert running.stop() == 0
+        with Oracle(env, ["trickipedia"]) as oracle:
+            assert oracle.differences() == CLEAN

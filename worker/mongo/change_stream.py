@@ -25,6 +25,7 @@ from worker.model import (
 )
 from worker.mongo.driver import Database, doing
 from worker.mongo.fragments import Fragments
+from worker.mongo.silent import Prover
 from worker.mongo.tokens import token_time
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ class MongoChangeStream:
         self._watched = frozenset(watched)
         self._stall = stall
         self._keeps = keeps
-        self._oldest: Timestamp | None = None
+        self._prover = Prover(database, lambda: asyncio.get_running_loop().time())
 
     async def now(self) -> Timestamp:
         """The operation time of the majority now."""
@@ -78,8 +79,7 @@ class MongoChangeStream:
 
     async def oldest(self) -> Timestamp | None:
         """The time of the oldest entry of the history, or None where `local` may not be read (Atlas' shared tiers)."""
-        self._oldest = await self._first_entry() if self._keeps is None else _before(await self.now(), self._keeps)
-        return self._oldest
+        return await self._first_entry() if self._keeps is None else _before(await self.now(), self._keeps)
 
     async def _first_entry(self) -> Timestamp | None:
         try:
@@ -94,6 +94,7 @@ class MongoChangeStream:
         """Every step after the position; see the port."""
         if position.token is None:
             await self._answer(self._check_age(position.at))
+        await self._answer(self._prover.open(position))
         start: dict[str, Any] = (
             {"start_after": position.token} if position.token is not None else {"start_at_operation_time": position.at}
         )
@@ -107,16 +108,17 @@ class MongoChangeStream:
             while True:
                 # Sampled before the next answer, and still only the upper bound of the place it leads to.
                 before = session.operation_time or at
-                self._refuse_lost(at)
                 event = fragments.whole(await self._answer(_next(stream)))
                 token = stream.resume_token
+                ended = event is not None and event.get("operationType") == "invalidate"
                 if token is not None and not fragments.open:
                     at = max(at, _place(event, token, before))
+                    await self._answer(self._prover.check(Position(at, token), last=ended))
                     # Idle twice at the same place is its end, on a server that writes nothing while nothing happens.
                     behind = 0.0 if event is None and token == former else max(0.0, before.time - at.time)
                     former = token
                     yield StreamItem(self._meaning(event), Position(at, token), behind)
-                if event is not None and event.get("operationType") == "invalidate":
+                if ended:
                     return  # its token is the place from which `start_after` opens the next stream
 
     async def _answer(self, asked: Awaitable[T]) -> T:
@@ -136,15 +138,8 @@ class MongoChangeStream:
 
     async def _check_age(self, at: Timestamp) -> None:
         """Raise HistoryLost for a time older than the history. An old token is refused by every server itself (286)."""
-        await self.oldest()
-        self._refuse_lost(at)
-
-    def _refuse_lost(self, at: Timestamp) -> None:
-        """Raise HistoryLost where the oldest entry, as far as it was asked for, is younger than this.
-
-        MongoDB tells of that itself (136, 286); the embedded server goes on silently from what it still has.
-        """
-        if self._oldest is not None and at < self._oldest:
+        oldest = await self.oldest()
+        if oldest is not None and at < oldest:
             message = "the position is older than the oldest entry of the database's history"
             raise HistoryLost(message)
 

@@ -77,7 +77,7 @@ class Tail:
                 except HistoryLost as error:
                     log(_logger, logging.ERROR, "history_lost", f"{error}: every source is scanned again")
                     self._around.meter.reopened("history_lost")
-                    position = await self._start_over(position)
+                    position = await self._start_over(error.since or position.at)
                 except Retryable as error:
                     self._around.meter.reopened(type(error).__name__)
                     self._around.health.pause("stream", str(error))
@@ -104,13 +104,13 @@ class Tail:
                     self._around.meter.ignored(operation)
                 self._inlet.passed(item.position)
 
-    async def _start_over(self, lost: Position) -> Position:
+    async def _start_over(self, since: Timestamp) -> Position:
         """The history is gone: begin at the present and scan everything, so that what was missed is found.
 
         The position is taken before the scans are noted, and those before anything is stored from it.
         """
         now = await self._around.persist("stream", self._stream.now)
-        self._lost(lost.at, now, self._sources)
+        self._lost(since, now, self._sources)
         await self._rescan(self._sources, "history_lost")
         position = Position(now)
         self._inlet.passed(position)

@@ -65,6 +65,10 @@ async def _hello(server: "FakeMongod", _: Row) -> Row:
     }
 
 
+async def _build_info(server: "FakeMongod", _: Row) -> Row:
+    return dict(server.build)
+
+
 async def _done(_: "FakeMongod", __: Row) -> Row:
     return {}
 
@@ -210,6 +214,7 @@ async def _abort(server: "FakeMongod", command: Row) -> Row:
 _HANDLERS: Final[Mapping[str, Handler]] = {
     "hello": _hello,
     "ping": _done,
+    "buildInfo": _build_info,
     "endSessions": _done,
     "createIndexes": _create_indexes,
     "aggregate": _aggregate,

@@ -30,7 +30,8 @@ class FakeMongod:
 
     `idle` is how many seconds a getMore without events is held, `batch` how many one tells at most. `seen` holds every
     command but the monitors' hello. While it is `down` it hangs up on everybody who connects. Documents whose
-    id is in `too_large` it cannot send.
+    id is in `too_large` it cannot send. A cursor that is open here goes on silently where the history is gone, as on
+    SecantusDB: `build` says which server it claims to be.
     """
 
     def __init__(self, *, replica_set: str | None = "fake", idle: float = 0.02) -> None:
@@ -42,6 +43,7 @@ class FakeMongod:
         self.now = Timestamp(int(time.time()), 1)
         self.history = History(self.now)
         self.shows_history = True
+        self.build: Row = {"version": "8.0.0"}
         self.too_large: set[object] = set()
         self.down = False
         self.batch = 1000
