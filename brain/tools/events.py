@@ -14,7 +14,7 @@ from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.geo import Point, box_filter, boxes_around, distance_km, point_of
 from brain.knowledge.domain.links import event_path
-from brain.knowledge.domain.names import contains
+from brain.knowledge.domain.places import is_in, parts
 from brain.knowledge.domain.visibility import event_is_upcoming
 from brain.knowledge.sports import canonical_sport, spellings
 from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext, Words
@@ -109,7 +109,7 @@ def _wanted(sport: str | None, place: str | None, centre: Point | None, radius: 
         condition = {"$regex": rf"^\s*(?:{words})\s*$", "$options": "i"}
         every.append({"$or": [{"sports": condition}, {"sportTypes": condition}]})
     if place is not None:
-        every.append({"$or": [{field: contains(place)} for field in _PLACES]})
+        every += [is_in(part, _PLACES) for part in parts(place)]
     if centre is not None:
         every.append({"$or": [box_filter(box, "venue.lat", "venue.lng") for box in boxes_around(centre, radius)]})
     return {"$and": every} if every else {}

@@ -8,6 +8,7 @@ from pydantic import Field
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.names import contains
 from brain.knowledge.domain.phrases import telling
+from brain.knowledge.domain.places import is_country, is_in, is_state, parts, written
 from brain.knowledge.domain.visibility import APPROVED_SPOTS, spot_is_public
 from brain.knowledge.sports import filed_under, ignored_sport, known_sport, spellings
 from brain.tool import AnyTool, Arguments, Card, Result, Tool, ToolContext, Words
@@ -17,15 +18,16 @@ from brain.trickbook.spots import SPOT_FIELDS, SpotFound, spot_cards, spot_facts
 MOST_SPOTS: Final = 5
 IMPORTANT: Final = "These spots are in TrickBook; link to their webUrl. Say so if you suggest places that are not."
 _MOST_WORDS: Final = 6
-_WORDS_IN: Final = ("name", "city", "tags", "aliases")
+_PLACES: Final = ("city", "state", "country")
+_WORDS_IN: Final = ("name", "tags", "aliases", *_PLACES)
 
 
 class SearchSpots(Arguments):
     """What, where, for which sport; all may be left out."""
 
-    query: Words | None = Field(default=None, description="a part of the name")
-    state: Words | None = Field(default=None, description="the whole name, such as California")
-    city: Words | None = Field(default=None, description="a part of its name")
+    query: Words | None = Field(default=None, description="a part of its name, or words of its features and place")
+    state: Words | None = Field(default=None, description="such as California or CA")
+    city: Words | None = Field(default=None, description="such as Portland")
     sport: Words | None = Field(default=None, description="such as skateboarding")
 
 
@@ -48,11 +50,11 @@ class SpotsTold(Result):
 async def search_spots(context: ToolContext, arguments: SearchSpots) -> SpotsTold:
     """The approved spots of that very name; else those whose name holds the query, in that state and city.
 
-    Where no name does, those with all its words in name, city and tags: "plaza seattle".
+    Where no name does, those with all its words in name, features and place: "plaza seattle".
     """
-    sport = known_sport(arguments.sport)
-    approved = {**APPROVED_SPOTS, **({"state": arguments.state} if arguments.state else {})}
-    rest = _rest(arguments, sport)
+    state = parts(arguments.state) if arguments.state else []
+    approved = {**APPROVED_SPOTS, **({"state": {"$in": written(state[0])}} if state else {})}
+    rest = [*_around(state[1:]), *_rest(arguments)]
     rows: list[Row] = []
     if arguments.query:
         rows = await _found(context, {"name": arguments.query}, [approved, *rest], loose=True)
@@ -70,20 +72,42 @@ async def search_spots(context: ToolContext, arguments: SearchSpots) -> SpotsTol
     )
 
 
-def _rest(arguments: SearchSpots, sport: str | None) -> list[dict[str, Any]]:
+def _rest(arguments: SearchSpots) -> list[dict[str, Any]]:
     """The conditions on city and sport, which no index serves."""
-    found: list[dict[str, Any]] = [{"city": contains(arguments.city)}] if arguments.city else []
+    found: list[dict[str, Any]] = []
+    if arguments.city:
+        city, *beyond = parts(arguments.city)
+        found += [is_in(city, ["city"]), *_around(beyond)]
+    sport = known_sport(arguments.sport)
     if sport is not None:
         found.append({"sportTypes": {"$in": [word for key in filed_under(sport) for word in spellings(key)]}})
     return found
+
+
+def _around(beyond: Sequence[str]) -> list[dict[str, Any]]:
+    """The conditions that a spot is in all that was said after its town or state; what comes last may be a country."""
+    last = len(beyond) - 1
+    return [
+        is_in(part, _PLACES) if at < last or is_state(part) else _or_untold(is_in(part, _PLACES))
+        for at, part in enumerate(beyond)
+    ]
+
+
+def _or_untold(country: dict[str, Any]) -> dict[str, Any]:
+    """The same, or in a spot that tells no country, as most do not: only an import writes it (domain.md 2.5)."""
+    return {"$or": [*country["$or"], {"country": {"$in": [None, ""]}}]}
 
 
 def _ways(query: str | None) -> list[list[dict[str, Any]]]:
     """In which ways a spot may hold the query, one to be tried after the other."""
     if not query:
         return [[]]
-    words = [{"$or": [{field: contains(word)} for field in _WORDS_IN]} for word in telling(query)[:_MOST_WORDS]]
-    return [[{"name": contains(query)}], *([words] if words else [])]
+    said, words = parts(query), list[dict[str, Any]]()
+    for part in said:
+        known = is_state(part) or is_country(part)
+        found = [is_in(word, _WORDS_IN) for word in ([part] if known else telling(part))]
+        words += [_or_untold(word) for word in found] if is_country(part) and len(said) > 1 else found
+    return [[{"name": contains(query)}], *([words[:_MOST_WORDS]] if words else [])]
 
 
 async def _found(

@@ -25,6 +25,10 @@ SCANS: Final[Mapping[tuple[str, str], str]] = {
 CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
     ("search_spots", {}),
     ("search_spots", {"state": "oregon"}),
+    ("search_spots", {"state": "WA"}),
+    ("search_spots", {"city": "Seattle, Washington"}),
+    ("search_spots", {"city": "Portland, USA", "state": "OR"}),
+    ("search_spots", {"query": "Tromso, Norway"}),
     ("search_spots", {"query": "plaza", "city": "seattle", "sport": "bmx"}),
     ("search_spots", {"query": "plaza nowhere"}),
     ("search_spots", {"query": "cedar flats skate plaza", "state": "washington"}),
@@ -55,6 +59,7 @@ CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
     ("recommend_next_trick", {"sport": "surf"}),
     ("learning_path", {"trick_name": "tre flip"}),
     ("find_events", {"sport": "bmx", "place": "berlin"}),
+    ("find_events", {"place": "Seattle, WA, USA"}),
     ("find_events", {"latitude": 52.5, "longitude": 13.4}),
 ]
 

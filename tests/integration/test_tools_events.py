@@ -69,10 +69,25 @@ async def test_sports_in_any_spelling_on_both_sides(world: ToolWorld, sport: str
 
 @pytest.mark.parametrize(
     ("place", "numbers"),
-    [("sydney", [12, 6]), ("Southern Cross", [12, 6]), ("norway", [3]), ("Tromsø", [3]), (".*", []), ("(", [])],
+    [
+        ("sydney", [12, 6]),
+        ("Southern Cross", [12, 6]),
+        ("norway", [3]),
+        ("Tromsø", [3]),
+        ("Tromso", [3]),
+        ("Berlin, Germany", [2]),
+        ("Berlin, Norway", []),
+        ("Seattle, WA", [1]),
+        ("Cedar Flats, Seattle, Washington, United States", [1]),
+        ("Bristol, UK", [13]),
+        ("Bristol, United Kingdom", [13]),
+        (".*", []),
+        ("(", []),
+        (",", []),
+    ],
 )
 async def test_places_are_text_not_patterns(world: ToolWorld, place: str, numbers: list[int]) -> None:
-    """Part of a town, country or venue; what would be a regular expression is not one."""
+    """Part of a town, country or venue, or several with commas; what would be a regular expression is not one."""
     found = await world.call("find_events", place=place)
     assert found.ids == [event(number) for number in numbers]
     assert ("message" in found.data) == (not numbers)

@@ -121,6 +121,46 @@ async def test_a_part_of_the_city(world: ToolWorld) -> None:
     assert spot(3) in (await world.call("search_spots", city="seatt", state="WASHINGTON")).ids
 
 
+@pytest.mark.parametrize(
+    ("where", "numbers"),
+    [
+        ({"city": "Seattle, Washington"}, [3]),
+        ({"city": "seattle wa"}, []),  # letters without a comma are a state in capitals only
+        ({"city": "Seattle WA"}, [3]),
+        ({"city": "Portland, OR, USA"}, [1]),
+        ({"city": "Portland, Maine"}, []),
+        ({"city": "Portland", "state": "OR"}, [1]),
+        ({"city": "Boston, Massachusetts, United States"}, [27]),  # which tells no country
+        ({"city": "Toronto, Ontario, USA"}, []),
+        ({"city": "Tromso, Norway"}, [19]),
+        ({"city": ","}, []),
+        ({"state": "WA"}, [3]),
+        ({"state": "Oregon, USA"}, [1]),
+        ({"state": "Setubal"}, [10]),
+        ({"query": "Seattle Washington"}, [3]),
+        ({"query": "plaza, Seattle, WA"}, [3]),
+        ({"query": "Whistler BC"}, [7]),
+        ({"query": "Tromso"}, [19]),
+        ({"query": "praia do fárol"}, [10]),
+        ({"query": "ledges, Los Angeles, United States"}, [2]),
+        ({"query": "wall, Boston, USA"}, [27]),
+        ({"query": "cable Texas"}, [25]),
+        ({"query": "Norway"}, [19]),
+        ({"query": "New Zealand"}, [14]),
+    ],
+)
+async def test_places_as_models_write_them(world: ToolWorld, where: dict[str, str], numbers: list[int]) -> None:
+    """With state and country after the town, by letters, without accents; another state is another place."""
+    assert (await world.call("search_spots", **where)).ids == [spot(number) for number in numbers]
+
+
+async def test_a_state_that_is_stored_by_its_letters(world: ToolWorld) -> None:
+    """The app takes any text; a name finds letters as letters find a name."""
+    await world.database["spots"].update_one({"_id": ObjectId(spot(1))}, {"$set": {"state": "or"}})
+    for where in ({"state": "Oregon"}, {"state": "OR"}, {"city": "Portland, Oregon"}, {"query": "Portland Oregon"}):
+        assert (await world.call("search_spots", **where)).ids == [spot(1)]
+
+
 # --- search_knowledge -------------------------------------------------------------------------------------------------
 
 
