@@ -135,13 +135,19 @@ class Database:
             message = f"epoch {leadership.epoch} is over, {self.epoch} leads"
             raise FencedOff(message)
 
-    def state(self, key: DocKey, live: Sequence[Pin]) -> DocState:
-        """Everything that is stored of one document, for a leader of these generations."""
+    def states(self, keys: Sequence[DocKey], live: Sequence[Pin]) -> Mapping[DocKey, DocState]:
+        """Everything that is stored of each document, for a leader of these generations."""
+        seen: defaultdict[str, set[str | None]] = defaultdict(set)
+        for row in self.ledger.values():
+            if row.refs:
+                for ref, face in zip(row.refs, row.seen, strict=True):
+                    seen[ref].add(face)
+        return {key: self._state(key, live, frozenset(seen[str(key)])) for key in keys}
+
+    def _state(self, key: DocKey, live: Sequence[Pin], seen: frozenset[str | None]) -> DocState:
         active, *others = (tuple(row.stored for row in self.of(pin).get(key, {}).values()) for pin in live)
-        rows = self.ledger.values()
-        seen = {face for row in rows for ref, face in zip(row.refs, row.seen, strict=True) if ref == str(key)}
         beside = dict(zip(live[1:], others, strict=True))
-        return DocState(self.ledger.get(key), active, self.letters.get(key), frozenset(seen), beside)
+        return DocState(self.ledger.get(key), active, self.letters.get(key), seen, beside)
 
     def publish(self, publication: Publication, active: Pin) -> Outcome:
         """Store one publication of a leader whose active pin is this, as `KnowledgeStore.publish` describes."""
@@ -175,15 +181,17 @@ class Database:
         again = old is not None and old.version == row.version  # an answer was lost: nothing is decided anew
         stale = owed if owed is not None and (again or owed > row.version) else None
         shown: set[tuple[str, str | None]] = set() if old is None else set(zip(old.refs, old.seen, strict=True))
-        faces = {str(other.key): other.face for other in self.ledger.values()} | {str(row.key): row.face}
+        rows = (*self.ledger.values(), row) if row.refs else ()
+        faces = {str(other.key): other.face for other in rows}
         strange = {(ref, face) for ref, face in zip(row.refs, row.seen, strict=True) if faces.get(ref) != face}
         if stale is None and not again and strange - shown:
             stale = row.version
         self.ledger[row.key] = replace(row, stale_since=stale)
 
     def _owe(self, key: DocKey, version: Timestamp) -> None:
+        name = str(key)
         for other in self.ledger.values():
-            if other.key != key and str(key) in other.refs:
+            if name in other.refs and other.key != key:
                 since = max(version, other.stale_since or version)
                 self.ledger[other.key] = replace(other, stale_since=since)
 

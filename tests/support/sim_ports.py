@@ -128,16 +128,17 @@ class SimStore(_Port):
 
     async def states(self, keys: Sequence[DocKey]) -> Mapping[DocKey, DocState]:
         """As of one moment."""
-        return await self._weather.read(lambda: {key: self._db.state(key, self._live) for key in keys})
+        return await self._weather.read(lambda: self._db.states(keys, self._live))
 
     async def vectors(self, text_hashes: Sequence[str], pin: Pin | None = None) -> Mapping[str, Vector]:
         """Of any document."""
+        hashes = frozenset(text_hashes)
 
         def answer() -> Mapping[str, Vector]:
             wanted = pin or self._live[0]
             alike = [one for one in self._live if (one.model, one.dimensions) == (wanted.model, wanted.dimensions)]
             rows = (row for one in alike for rows in self._db.of(one).values() for row in rows.values())
-            return {row.stored.text_hash: row.vector for row in rows if row.stored.text_hash in text_hashes}
+            return {row.stored.text_hash: row.vector for row in rows if row.stored.text_hash in hashes}
 
         return await self._weather.read(answer)
 
