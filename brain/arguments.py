@@ -66,11 +66,31 @@ def canonical(arguments: Arguments) -> str:
 
 
 def digest(arguments: object) -> str:
-    """What names arguments in a log without telling them: 12 hex digits, of the raw text when that was no good."""
+    """What names arguments in a log without telling them: 12 hex digits, of what came when that was no good."""
     text = canonical(arguments) if isinstance(arguments, Arguments) else arguments
-    if not isinstance(text, str):  # parsed elsewhere and refused here; it may be of any shape
-        return "0" * 12
+    if not isinstance(text, str):  # parsed elsewhere and refused here
+        text = "\n".join(_pieces(text))
     return hashlib.sha256(text[:MOST_CHARACTERS].encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _pieces(value: object) -> Iterable[str]:
+    """Values of any shape and size as texts, a container by its length before what it holds; bounded, any depth."""
+    waiting, room = [value], MOST_CHARACTERS
+    while waiting and room > 0:
+        one = waiting.pop()
+        kind = type(one).__name__
+        waiting += islice(_children(one), MOST_VALUES)
+        match one:
+            case str():
+                piece = one[:MOST_CHARACTERS]
+            case Mapping() | list() | tuple():
+                piece = str(len(cast("Sequence[object]", one)))
+            case int():
+                piece = f"{one:x}"  # in decimals an endless one would be refused
+            case _:
+                piece = repr(one) if isinstance(one, float | None) else ""
+        yield f"{kind} {piece}"
+        room -= len(kind) + len(piece)
 
 
 def glimpse(value: object, depth: int = _GLIMPSE_DEPTH) -> str:

@@ -285,6 +285,25 @@ async def test_arguments_are_logged_on_request_with_secrets_masked(caplog: pytes
     assert told[1] == '{"query": '
 
 
+@pytest.mark.parametrize("deep", [1, 10_000])
+async def test_arguments_that_came_parsed_and_were_refused_have_a_digest_too(
+    caplog: pytest.LogCaptureFixture, deep: int
+) -> None:
+    """Of what came, whatever its shape and size; another refusal has another one."""
+    nested: object = "x"
+    for _ in range(deep):
+        nested = [nested]
+    odd: list[Any] = [{}, {"q": 1}, {"q": "1"}, {"query": nested}, {"a": {}, "b": 1}, {"a": {"b": 1}}, 10**5000]
+    registry = Registry([tool()])
+    with caplog.at_level(logging.INFO):
+        for arguments in [*odd, *odd]:
+            assert not (await registry.call("find_things", arguments, context())).ok
+    digests = [vars(record)["fields"]["arguments_digest"] for record in caplog.records]
+    assert digests[: len(odd)] == digests[len(odd) :]
+    assert len(set(digests)) == len(odd)
+    assert "0" * 12 not in digests
+
+
 async def test_equal_arguments_have_one_digest(caplog: pytest.LogCaptureFixture) -> None:
     """However the model wrote them."""
     registry = Registry([tool()])
