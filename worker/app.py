@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -12,29 +12,23 @@ from random import Random
 from typing import Final
 
 from brain.knowledge.connect import Target, masked
-from brain.knowledge.embedding import EmbeddingClient
-from brain.knowledge.embedding.choose import is_local, model_of
+from brain.knowledge.embedding.choose import model_of
 from brain.knowledge.pin import Pin
 from brain.knowledge.redact import Redactor
 from brain.knowledge.settings import load
-from brain.knowledge.tokens import counter_for, model_named
 from worker.audit.canary import Canary
-from worker.audit.compare import Comparer
-from worker.audit.verify import Auditor
-from worker.clock import Clock, SystemClock
+from worker.clock import SystemClock
 from worker.config import PREFIX, WorkerSettings
 from worker.embedded import KEEPS, EmbeddedServer
 from worker.embedding.admission import Admission, check_pins
 from worker.embedding.embedders import Embedders
 from worker.embedding.spend import Purse
-from worker.errors import ConfigurationFault, Retryable
+from worker.errors import ConfigurationFault
 from worker.generations import Generations
 from worker.lifecycle import DRAIN_SHARE
-from worker.model import Leadership, Scan
 from worker.mongo.budget import MongoBudget
 from worker.mongo.change_stream import MongoChangeStream
 from worker.mongo.checkpoints import MongoCheckpoints
-from worker.mongo.counts import count_source
 from worker.mongo.dead_letters import MongoDeadLetters
 from worker.mongo.documents import MongoDocuments
 from worker.mongo.driver import Database, connected
@@ -47,20 +41,14 @@ from worker.mongo.searched import MongoSearched
 from worker.mongo.topology import check_server
 from worker.observe.health import HealthBoard
 from worker.observe.metrics import PrometheusMeter
+from worker.parts import App, target_of
 from worker.pipeline.around import Around, NoProbe
-from worker.pipeline.diff import Target as ChunkTarget
 from worker.pipeline.duties import Papers
-from worker.pipeline.leader import Leader, Terms, World
-from worker.pipeline.shape import Shaper
-from worker.pipeline.together import within
-from worker.ports import KnowledgeStore
+from worker.pipeline.leader import Terms, World
 from worker.sources.registry import SOURCES
 
 COMMAND_PATIENCE: Final = 30.0
 """Seconds that a one-shot command waits through an outage before it gives up with exit code 75."""
-
-RELEASE_SECONDS: Final = 1.0
-"""Seconds that giving the lease back may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,93 +59,6 @@ class Connection:
     database: Database
     server: EmbeddedServer | None
     uri: str
-
-
-@dataclass(frozen=True, slots=True)
-class App:
-    """Everything that a command works with."""
-
-    settings: WorkerSettings
-    database: Database
-    server: EmbeddedServer | None
-    shown_uri: str
-    generations: Generations
-    pinned: bool
-    world: World
-    terms: Terms
-    embedders: Embedders
-    lease: MongoLease
-    requests: MongoRequests
-    around: Around
-    canary: Canary
-
-    @property
-    def clock(self) -> Clock:
-        """The clock of everything."""
-        return self.around.clock
-
-    @property
-    def pin(self) -> Pin:
-        """The active pin."""
-        return self.generations.active
-
-    @property
-    def client(self) -> EmbeddingClient:
-        """The client of the active pin's model."""
-        return self.embedders.client(self.pin)
-
-    @property
-    def embedded(self) -> Mapping[str, int]:
-        """What this process had embedded so far: `embeddings` (texts), their `tokens`, and `requests`."""
-        return self.embedders.embedded
-
-    def leader(self, leadership: Leadership, watch: Callable[[Scan], None] = lambda _scan: None) -> Leader:
-        """The leader under a lease that was taken; money is spent under that lease from now on."""
-        self.embedders.led_by(leadership)
-        return Leader(self.world, self.terms, leadership, self.around, watch)
-
-    def comparer(self, pin: Pin | None = None) -> Comparer:
-        """What compares the documents of this database with what is stored of them in a generation (the active one)."""
-        world, terms, target = self.world, self.terms, self._target(pin)
-        shaper = Shaper(world.documents, terms.sources, target.tokens, self.clock, terms.offload)
-        return Comparer(world.documents, self.store(pin), shaper, target)
-
-    def auditor(self, pin: Pin | None = None) -> Auditor:
-        """The auditor of a generation of this database (the active one)."""
-        return Auditor(self.comparer(pin), self.store(pin), self._target(pin))
-
-    def store(self, pin: Pin | None = None) -> KnowledgeStore:
-        """What is stored, seen from one generation alone (None: all, from the active one)."""
-        return self.world.papers.store if pin is None else MongoKnowledge(self.database, pin, self.clock)
-
-    def _target(self, pin: Pin | None) -> ChunkTarget:
-        return self.terms.target if pin is None else target_of(self.settings, pin)
-
-    def chosen(self, sources: Sequence[str]) -> list[str]:
-        """These sources, all that are watched for none; raises ConfigurationFault for one that is not watched."""
-        for source in sources:
-            if source not in self.settings.sources:
-                message = f"{source} is not among WORKER_SOURCES: add it there, or leave it out"
-                raise ConfigurationFault(message)
-        return list(sources or self.settings.sources)
-
-    async def counts(self, source: str) -> Mapping[str, int]:
-        """`documents` and `chunks` of a source."""
-        return await count_source(self.database, self.pin, source)
-
-    async def warm_up(self) -> None:
-        """Load a model that lives in this process, so that the first change need not wait for it.
-
-        Raises ConfigurationFault when it cannot be loaded.
-        """
-        for pin in self.generations.live:
-            if is_local(pin.model):
-                await self.embedders.client(pin).embed(["warm up"])
-
-    async def release(self, leadership: Leadership) -> None:
-        """Give the lease back, if the database answers soon: else it runs out by itself."""
-        with suppress(Retryable):
-            await within(RELEASE_SECONDS, self.world.papers.lease.release(leadership))
 
 
 @asynccontextmanager
@@ -278,12 +179,6 @@ def _uri(settings: WorkerSettings) -> str:
         message = "ATLAS_URI is not set: set it to the connection string from Atlas, or add --embedded"
         raise ConfigurationFault(message)
     return settings.atlas_uri.get_secret_value()
-
-
-def target_of(settings: WorkerSettings, pin: Pin) -> ChunkTarget:
-    """What chunks of a generation are made for."""
-    tokens = counter_for(model_named(pin.model, pin.dimensions))
-    return ChunkTarget(pin, tokens, {name: SOURCES[name].chunker_version for name in settings.sources})
 
 
 async def _purse(settings: WorkerSettings, database: Database, around: Around) -> Purse | None:

@@ -21,7 +21,7 @@ from brain.knowledge.embedding import Embedded, EmbeddingClient, Purpose, Usage
 from brain.knowledge.pin import MINILM, OPENAI_SMALL, Model
 from brain.knowledge.settings import load
 from brain.knowledge.tokens import counter_for
-from worker.app import App, Connection, close, compose, quiet_surroundings
+from worker.app import Connection, close, compose, quiet_surroundings
 from worker.clock import SystemClock
 from worker.config import PREFIX, WorkerSettings
 from worker.embedded import EmbeddedServer
@@ -30,6 +30,7 @@ from worker.embedding.lanes import Limits
 from worker.model import Outcome
 from worker.mongo.driver import connected
 from worker.observe.metrics import PrometheusMeter
+from worker.parts import App
 
 _WORDS: Final = (
     *("pop", "the", "tail", "slide", "your", "front", "foot", "up", "and", "out", "keep", "shoulders", "level", "over"),

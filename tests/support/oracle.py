@@ -10,9 +10,10 @@ from typing import Final, Self
 
 from brain.knowledge.settings import load
 from tests.support.processes import PATIENCE
-from worker.app import App, composed, connect, quiet_surroundings
+from worker.app import composed, connect, quiet_surroundings
 from worker.audit.verify import KINDS
 from worker.config import PREFIX, SOURCES, WorkerSettings
+from worker.parts import App
 
 CLEAN: Final = dict.fromkeys(KINDS, 0)
 _AGAIN: Final = 0.05  # seconds between two audits; nothing is assumed to take this long

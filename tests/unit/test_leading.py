@@ -7,10 +7,10 @@ from typing import cast
 import pytest
 
 from tests.support import virtual
-from worker.app import App
 from worker.commands.leading import hand_over
 from worker.errors import ConfigurationFault, Unavailable
 from worker.model import Leadership
+from worker.parts import App
 from worker.pipeline.leader import Leader
 
 

@@ -7,11 +7,12 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from worker.app import App, opened
+from worker.app import opened
 from worker.commands.leading import hand_over
 from worker.commands.where import Where
 from worker.errors import EXIT_OK
 from worker.model import Scan
+from worker.parts import App
 
 
 async def backfill(where: Where, sources: Sequence[str]) -> int:

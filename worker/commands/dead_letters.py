@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from worker.app import App, opened
+from worker.app import opened
 from worker.commands.leading import hand_over
 from worker.commands.where import Where, table
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK
 from worker.model import DeadLetter, DocKey
+from worker.parts import App
 
 
 async def list_letters(where: Where) -> int:

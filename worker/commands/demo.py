@@ -17,7 +17,7 @@ from rich.console import Console
 from brain.knowledge.connect import Target, open_client
 from brain.knowledge.search.service import KnowledgeSearch
 from brain.knowledge.settings import load
-from worker.app import App, composed, connect, quiet_surroundings
+from worker.app import composed, connect, quiet_surroundings
 from worker.commands.backfill import Bars
 from worker.commands.greeting import load_sample
 from worker.commands.story import SCENES, Hits, Played, Scene, show
@@ -27,6 +27,7 @@ from worker.embedding.remembering import Remembering
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK, ConfigurationFault
 from worker.model import Scan
 from worker.mongo.sample_writer import SampleWriter
+from worker.parts import App
 from worker.pipeline.leader import Farewell
 
 T = TypeVar("T")

@@ -5,11 +5,11 @@ from pathlib import Path
 from rich.console import Console
 
 from brain.knowledge.embedding.choose import provider_of
-from worker.app import App
 from worker.commands.where import Where
 from worker.docs_sync import SyncOptions, sync
 from worker.mongo.docs import MongoDocs
 from worker.mongo.sample_writer import SampleWriter
+from worker.parts import App
 from worker.sample import DOCS_ALLOW, read_sample
 
 

@@ -8,10 +8,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 
 from brain.knowledge.pin import Pin
-from worker.app import App, opened
+from worker.app import opened
 from worker.commands.where import Where, table
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK
 from worker.mongo.vector_index import MongoVectorIndex
+from worker.parts import App
 from worker.vector_index import CEILING_SECONDS, IndexState, Vectors, ensure
 
 _EXACT: Final = (

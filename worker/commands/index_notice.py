@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from worker.app import App
 from worker.errors import Fatal, Retryable
 from worker.mongo.vector_index import MongoVectorIndex
+from worker.parts import App
 
 
 @dataclass(frozen=True, slots=True)

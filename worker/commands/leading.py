@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from worker.app import App
 from worker.errors import ConfigurationFault, Retryable, Unavailable
 from worker.model import Leadership, Scan
 from worker.mongo.requests import MongoRequests
+from worker.parts import App
 from worker.pipeline.leader import Leader
 from worker.ports import Lease
 

@@ -9,7 +9,7 @@ import click
 
 from brain.knowledge.embedding.choose import is_local
 from brain.knowledge.pin import Pin
-from worker.app import App, opened
+from worker.app import opened
 from worker.audit.sample import VectorSample
 from worker.audit.verify import Suspects, settle
 from worker.commands.pin_desk import PinDesk, Standing, pin_desk, reasons_against
@@ -18,6 +18,7 @@ from worker.commands.verify import LOCAL_SAMPLE, PATIENCE
 from worker.commands.where import Where
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK
 from worker.generations import Generations
+from worker.parts import App
 
 REMOVAL: Final = 60.0
 """Seconds that `drop` waits for the leader to drain and remove the collection; it goes on without us."""

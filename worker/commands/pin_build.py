@@ -19,7 +19,7 @@ from brain.knowledge.embedding.choose import provider_of
 from brain.knowledge.pin import Model, Pin
 from brain.knowledge.settings import KnowledgeSettings, load
 from brain.knowledge.tokens import model_named
-from worker.app import App, opened
+from worker.app import opened
 from worker.audit.repair import steps
 from worker.commands.backfill import Bars
 from worker.commands.leading import hand_over
@@ -38,6 +38,7 @@ from worker.errors import (
 from worker.generations import new_pin
 from worker.model import DocKey, Scan
 from worker.mongo.capacity import Capacity, capacity
+from worker.parts import App
 from worker.pipeline.leader import Leader
 from worker.vector_index import IndexState, ensure
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from brain.knowledge.pin import Pin
 from brain.knowledge.settings import load
-from worker.app import connect, quiet_surroundings, target_of
+from worker.app import connect, quiet_surroundings
 from worker.clock import Clock
 from worker.commands.leading import take_turn
 from worker.commands.where import Where
@@ -25,6 +25,7 @@ from worker.mongo.pins import MongoPins
 from worker.mongo.requests import MongoRequests
 from worker.mongo.topology import check_server
 from worker.mongo.vector_index import MongoVectorIndex
+from worker.parts import target_of
 from worker.pipeline.scan_book import complete
 from worker.pipeline.scan_shape import covers, fingerprint
 from worker.sources.registry import SOURCES

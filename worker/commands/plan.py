@@ -9,12 +9,13 @@ from rich.text import Text
 
 from brain.knowledge.embedding.choose import is_local
 from brain.knowledge.pin import Pin
-from worker.app import App, opened
+from worker.app import opened
 from worker.audit import bill
 from worker.audit.plan import FATES, Bill, Planner, SourcePlan
 from worker.commands.progress import Spinner
 from worker.commands.where import Where, table
 from worker.errors import EXIT_OK
+from worker.parts import App
 
 Basis = Literal["limits", "measured"]
 _SAID: Final[Mapping[Basis, str]] = {"limits": "by the limits a minute", "measured": "by a try of a few texts here"}

@@ -11,7 +11,7 @@ from typing import Final
 from brain.knowledge.log import configure, log
 from brain.knowledge.redact import Redactor
 from brain.knowledge.settings import load
-from worker.app import App, Connection, close, compose, connect
+from worker.app import Connection, close, compose, connect
 from worker.clock import SystemClock
 from worker.commands.greeting import greet
 from worker.commands.index_notice import index_notice
@@ -26,6 +26,7 @@ from worker.observe.health import HealthBoard, Heartbeat, announce
 from worker.observe.http import StatusServer
 from worker.observe.metrics import PrometheusMeter
 from worker.observe.pages import StatusPages
+from worker.parts import App
 from worker.pipeline.around import Around, NoProbe
 from worker.pipeline.leader import Farewell
 from worker.pipeline.together import Together, end, unless

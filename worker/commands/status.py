@@ -7,11 +7,12 @@ from typing import cast
 from rich.console import Group
 from rich.text import Text
 
-from worker.app import App, opened
+from worker.app import opened
 from worker.commands.where import Where, table
 from worker.embedding.spend import utc_day
 from worker.errors import EXIT_OK
 from worker.mongo.budget import MongoBudget
+from worker.parts import App
 
 
 async def status(where: Where) -> int:

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from brain.knowledge.embedding.choose import is_local
-from worker.app import App, opened
+from worker.app import opened
 from worker.audit.lateness import CatchingUp, catching_up
 from worker.audit.repair import steps
 from worker.audit.sample import VectorSample
@@ -19,6 +19,7 @@ from worker.commands.progress import Spinner
 from worker.commands.where import Where, table
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK
 from worker.model import DocKey
+from worker.parts import App
 from worker.pipeline.leader import Leader
 
 PATIENCE: Final = 30.0
