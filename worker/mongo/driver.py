@@ -22,8 +22,8 @@ from pymongo.read_preferences import ReadPreference
 from pymongo.write_concern import WriteConcern
 
 from brain.knowledge.connect import Row, Target, open_client
-from worker.errors import Conflict
-from worker.mongo.errors import worker_error
+from worker.errors import Conflict, KnowledgeError
+from worker.mongo.errors import may_pass, worker_error
 
 T = TypeVar("T")
 
@@ -258,8 +258,13 @@ class Database:
             return await body(session)
 
         options = {"read_concern": ReadConcern("snapshot"), "write_concern": MAJORITY}
-        with doing("storing in a transaction"):
-            return cast("T", await session.raw.with_transaction(within, **options))
+        try:
+            with doing("storing in a transaction"):
+                return cast("T", await session.raw.with_transaction(within, **options))
+        except KnowledgeError as error:
+            if not may_pass(error):
+                raise
+            raise Conflict(str(error)) from error
 
     @asynccontextmanager
     async def watch(self, pipeline: Sequence[Query], **options: Any) -> AsyncGenerator[Any]:  # noqa: ANN401 - the drivers share no type

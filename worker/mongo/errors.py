@@ -11,6 +11,10 @@ from worker.errors import Conflict, DuplicateKey, HistoryLost, KnowledgeError, P
 _CONFLICT: Final = frozenset({112, 251, 225, 244})
 """WriteConflict, NoSuchTransaction, TransactionTooOld, TransactionAborted."""
 
+_VAGUE: Final = frozenset({1, 8})
+"""InternalError and UnknownError: of a transaction they say that nothing is known of it. SecantusDB tells a conflict so
+that shows only at the commit, as when it prunes its history meanwhile."""
+
 _DUPLICATE: Final = 11000
 """DuplicateKey: two upserts met and one of them is there, or somebody's unique index allows no second one."""
 
@@ -23,6 +27,12 @@ _TOO_LARGE: Final = 10334
 
 _TOPOLOGY: Final = frozenset({40573, 20})
 """$changeStream and transactions are only supported on replica sets."""
+
+
+def may_pass(error: KnowledgeError) -> bool:
+    """Whether a transaction that ended so may simply be run again."""
+    cause = error.__cause__
+    return isinstance(cause, OperationFailure) and code_of(cause) in _VAGUE
 
 
 def worker_error(error: PyMongoError | BSONError, what: str) -> KnowledgeError:

@@ -15,15 +15,25 @@ from brain.knowledge.pin import Pin
 from tests.support.fake_mongod import Cut, Fail, FakeMongod, ItemsFail, LateFail, Silence
 from tests.support.fake_mongod.server import DATABASE
 from worker.clock import SystemClock
-from worker.errors import Conflict, FencedOff, Poison, Refused, Retryable, Unavailable, Unreachable, WrongTopology
+from worker.errors import (
+    Conflict,
+    Fatal,
+    FencedOff,
+    Poison,
+    Refused,
+    Retryable,
+    Unavailable,
+    Unreachable,
+    WrongTopology,
+)
 from worker.model import Checkpoint, ChunkDraft, Delta, DocKey, Leadership, LedgerRow, Position, Publication
 from worker.mongo.change_stream import MongoChangeStream
 from worker.mongo.checkpoints import MongoCheckpoints
 from worker.mongo.documents import MongoDocuments
-from worker.mongo.driver import Database, DriverName, connected
+from worker.mongo.driver import TRANSACTION_TRIES, Database, DriverName, connected
 from worker.mongo.knowledge import MongoKnowledge
 from worker.mongo.lease import MongoLease
-from worker.mongo.names import CHECKPOINTS, LEDGER
+from worker.mongo.names import CHECKPOINTS, LEASE_ID, LEASES, LEDGER
 from worker.mongo.topology import check_server
 
 PIN = Pin("test/model", 4)
@@ -47,9 +57,15 @@ def publication(text: str, second: int = 7) -> Publication:
 
 
 @pytest.fixture
-async def store(database: Database) -> MongoKnowledge:
+async def checkpoints(database: Database) -> MongoCheckpoints:
+    """The positions of the fake, with this process as the leader."""
+    await database.insert(LEASES, {"_id": LEASE_ID, "epoch": LEADERSHIP.epoch, "beat": 0, "holder": None})
+    return MongoCheckpoints(database)
+
+
+@pytest.fixture
+async def store(database: Database, checkpoints: MongoCheckpoints) -> MongoKnowledge:  # noqa: ARG001 - it leads
     """The chunks of the fake, with this process as the leader."""
-    assert await MongoLease(database, SystemClock()).acquire() == LEADERSHIP
     return MongoKnowledge(database, PIN, SystemClock())
 
 
@@ -69,29 +85,35 @@ async def again(attempt: Attempt, tries: int = 10) -> object:
 
 
 @pytest.mark.parametrize("fault", [Fail(10107), Fail(189), Fail(91), Fail(11600), Cut(), Cut(after=True)], ids=str)
-async def test_a_checkpoint_survives_a_stepdown(server: FakeMongod, database: Database, fault: Fail | Cut) -> None:
+async def test_a_checkpoint_survives_a_stepdown(
+    server: FakeMongod, checkpoints: MongoCheckpoints, fault: Fail | Cut
+) -> None:
     """M3: the write is Retryable, also after the driver's own repetition, and is there once tried again."""
-    checkpoints = MongoCheckpoints(database)
-    server.script.on("update", fault, fault)
+    server.script.always("update", fault)
     with pytest.raises(Retryable):
         await checkpoints.save(CHECKPOINT, LEADERSHIP)
+    server.script.calm()
+    assert await checkpoints.load() is None
+    server.script.on("update", fault, fault)
     await again(lambda: checkpoints.save(CHECKPOINT, LEADERSHIP))
     assert await checkpoints.load() == CHECKPOINT
 
 
-async def test_a_checkpoint_whose_durability_is_unknown_is_stored_again(server: FakeMongod, database: Database) -> None:
+async def test_a_checkpoint_whose_durability_is_unknown_is_stored_again(
+    server: FakeMongod, checkpoints: MongoCheckpoints
+) -> None:
     """M12: a write concern that timed out (64) is not success; written again, it says the same."""
-    checkpoints = MongoCheckpoints(database)
-    server.script.on("update", LateFail(64))
+    server.script.always("commitTransaction", LateFail(64))
     with pytest.raises(Unavailable):
         await checkpoints.save(CHECKPOINT, LEADERSHIP)
+    server.script.calm()
     await checkpoints.save(CHECKPOINT, LEADERSHIP)
     assert await checkpoints.load() == CHECKPOINT
     assert len(server.store.rows(CHECKPOINTS)) == 1
 
 
 async def test_a_write_that_is_never_answered_is_given_up(
-    server: FakeMongod, driver: DriverName, monkeypatch: pytest.MonkeyPatch
+    server: FakeMongod, checkpoints: MongoCheckpoints, driver: DriverName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """B20 beside the stream: a silent connection does not freeze the checkpoint and the lease behind a ready face."""
     monkeypatch.setattr("brain.knowledge.connect.ANSWER_SECONDS", 0.3)
@@ -102,23 +124,33 @@ async def test_a_write_that_is_never_answered_is_given_up(
                 await MongoCheckpoints(database).save(CHECKPOINT, LEADERSHIP)
             with pytest.raises(Unreachable):
                 await MongoLease(database, SystemClock()).renew(LEADERSHIP)
-        server.script.calm()
-        await MongoCheckpoints(database).save(CHECKPOINT, LEADERSHIP)
+    server.script.calm()
+    await checkpoints.save(CHECKPOINT, LEADERSHIP)
 
 
-async def test_a_newer_leaders_checkpoint_is_not_moved(server: FakeMongod, database: Database) -> None:
-    """The upsert meets the row of a newer epoch, which is a duplicate key here: fenced off, not a conflict for ever."""
-    checkpoints = MongoCheckpoints(database)
-    await checkpoints.save(CHECKPOINT, Leadership(2))
+async def test_a_newer_leaders_checkpoint_is_not_moved(checkpoints: MongoCheckpoints, database: Database) -> None:
+    """Fenced off by the lease alone, before the newer one has stored anything."""
+    await database.update(LEASES, {"_id": LEASE_ID}, {"$set": {"epoch": 2}})
     with pytest.raises(FencedOff):
         await checkpoints.save(CHECKPOINT, LEADERSHIP)
+    assert await checkpoints.load() is None
 
 
-async def test_a_user_who_may_not_write_is_told(server: FakeMongod, database: Database) -> None:
+async def test_a_checkpoint_is_one_row_that_a_majority_has_in_its_journal(
+    server: FakeMongod, checkpoints: MongoCheckpoints
+) -> None:
+    """M12: one document is written beside the touch of the lease, and the commit waits for it."""
+    await checkpoints.save(CHECKPOINT, LEADERSHIP)
+    written = [command for command in server.asked("update") if command["update"] == CHECKPOINTS]
+    assert [len(command["updates"]) for command in written] == [1]
+    assert [command["writeConcern"] for command in server.asked("commitTransaction")] == [{"w": "majority", "j": True}]
+
+
+async def test_a_user_who_may_not_write_is_told(server: FakeMongod, checkpoints: MongoCheckpoints) -> None:
     """M13: code 13 is for a person, and is not tried again and again."""
     server.script.always("update", Fail(13))
     with pytest.raises(Refused, match="role"):
-        await MongoCheckpoints(database).save(CHECKPOINT, LEADERSHIP)
+        await checkpoints.save(CHECKPOINT, LEADERSHIP)
     assert len(server.asked("update")) == 1
 
 
@@ -135,6 +167,9 @@ async def test_a_user_who_may_not_write_is_told(server: FakeMongod, database: Da
         ("update", LateFail(64)),
         ("commitTransaction", Fail(112, TRANSIENT)),
         ("commitTransaction", Fail(251, TRANSIENT)),
+        ("commitTransaction", Fail(1)),
+        ("commitTransaction", Fail(8)),
+        ("update", Fail(1)),
         ("commitTransaction", Cut()),
         ("commitTransaction", Cut(after=True)),
         ("commitTransaction", Fail(91, UNKNOWN)),
@@ -169,6 +204,18 @@ async def test_a_writer_that_always_comes_first_is_a_conflict(server: FakeMongod
     with pytest.raises(Conflict):
         await store.publish([publication("ollie")], LEADERSHIP)
     assert len(server.asked("update")) <= 10
+
+
+async def test_an_internal_error_is_tried_again_and_pauses(server: FakeMongod, store: MongoKnowledge) -> None:
+    """Bounded tries, then an error that pauses readiness and is logged; outside a transaction it ends the worker."""
+    server.script.always("commitTransaction", Fail(1))
+    with pytest.raises(Conflict, match="code 1 "):
+        await store.publish([publication("ollie")], LEADERSHIP)
+    assert len(server.asked("commitTransaction")) == TRANSACTION_TRIES
+    server.script.calm()
+    server.script.on("find", Fail(1))
+    with pytest.raises(Fatal):
+        await store.states([OLLIE])
 
 
 async def test_a_connection_that_breaks_in_a_transaction_is_no_conflict(
