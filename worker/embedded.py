@@ -1,4 +1,4 @@
-"""The embedded database for `--embedded [--data DIR]`: SecantusDB as a child process (design decision 10).
+"""The embedded database for `--embedded [--data DIR]`: SecantusDB as a child process.
 
 It is GPL-2.0 and never imported: its program `secantusd-py` is started and spoken to over the wire. In the data folder:
 
@@ -37,7 +37,7 @@ answers nobody meanwhile (2.4 s for 50,000 small ones)."""
 
 _PROGRAM: Final = "secantusd-py"
 _FLAGS: Final = (
-    # An acknowledged write must survive a kill; without this 100 of 6,500 did not (reference/embedded.md).
+    # An acknowledged write must survive a kill; without this 100 of 6,500 did not.
     "--sync-on-commit",
     # A quiet stream's token must move, or it falls out of the history.
     "--noop-heartbeat-seconds",
@@ -87,7 +87,7 @@ class EmbeddedServer:
             record = read_record(folder)
             users = use(folder)
             try:
-                if record is not None and _lives(record):
+                if record is not None and _stays(folder, record):
                     return cls._join(folder, record, users)
                 return cls._start(folder, users)
             except BaseException:
@@ -102,11 +102,6 @@ class EmbeddedServer:
 
     @classmethod
     def _join(cls, folder: Path, record: ServerRecord, users: IO[str]) -> "EmbeddedServer":
-        if not answers(record.uri, _ANSWER_SECONDS):
-            message = (
-                f"the embedded database of {folder} runs (pid {record.pid}) but does not answer; stop it by its pid"
-            )
-            raise Unavailable(message)
         if same_process(record.owner, record.owner_started):
             return cls(record.uri, record.pid, owned=False, _folder=folder, _users=users, _mark=record.started)
         write_record(folder, record.owned_by(os.getpid(), start_mark(os.getpid()) or ""))
@@ -199,6 +194,23 @@ class EmbeddedServer:
                 return False
             time.sleep(_POLL_SECONDS)
         return True
+
+
+def _stays(folder: Path, record: ServerRecord) -> bool:
+    """Whether the recorded server answers; False when it has ended, or ends while it is asked.
+
+    One whose owner was cut short by a second signal is still on its way out, and answers nobody meanwhile.
+    """
+    deadline = time.monotonic() + _ANSWER_SECONDS
+    while _lives(record):
+        if answers(record.uri, _PING_SECONDS):
+            return True
+        if time.monotonic() > deadline:
+            message = (
+                f"the embedded database of {folder} runs (pid {record.pid}) but does not answer; stop it by its pid"
+            )
+            raise Unavailable(message)
+    return False
 
 
 def _lives(record: ServerRecord) -> bool:

@@ -122,6 +122,39 @@ def test_an_orphan_is_adopted(tmp_path: Path) -> None:
     assert start_mark(pid) is None
 
 
+def _record_of(child: subprocess.Popen[bytes]) -> str:
+    """A record of a server that runs and answers nobody."""
+    row = {"uri": "mongodb://127.0.0.1:1/?replicaSet=secantus", "pid": child.pid, "started": start_mark(child.pid)}
+    return json.dumps({**row, "owner": 0, "ownerStarted": ""})
+
+
+def test_one_on_its_way_out_is_waited_for(tmp_path: Path) -> None:
+    """A server that answers nobody any more and ends meanwhile (its owner was cut short): another one is started."""
+    with subprocess.Popen(["sleep", "2"]) as leaving:
+        (tmp_path / "server.json").write_text(_record_of(leaving))
+        server = EmbeddedServer.start_or_join(tmp_path)
+        try:
+            assert leaving.wait(0) == 0
+            assert server.owned
+            assert server.pid != leaving.pid
+            assert answers(server.uri, 5)
+        finally:
+            server.close()
+
+
+def test_one_that_neither_answers_nor_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody starts a second server beside it; a person is told which process that is, and it is left alone."""
+    monkeypatch.setattr("worker.embedded._ANSWER_SECONDS", 0.5)
+    with subprocess.Popen(["sleep", "60"]) as stuck:
+        try:
+            (tmp_path / "server.json").write_text(_record_of(stuck))
+            with pytest.raises(Unavailable, match=f"pid {stuck.pid}"):
+                EmbeddedServer.start_or_join(tmp_path)
+            assert stuck.poll() is None
+        finally:
+            stuck.kill()
+
+
 def test_a_stale_record_is_ignored(tmp_path: Path) -> None:
     """A record that names a pid which another process has now does not count."""
     (tmp_path / "server.json").write_text(
