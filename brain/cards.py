@@ -1,6 +1,6 @@
 """Rich content beside a reply: cards in the shapes that the app renders, and which of a turn's cards are shown.
 
-The shapes and the hard rules are the app's (domain.md 8): it calls number methods on `rating` and `progress`, so a text
+The shapes and the hard rules are the app's: it calls number methods on `rating` and `progress`, so a text
 there would crash it; an unknown key is left out, never null; ids are text; an item without an id is dropped. A builder
 takes values as the database has them, in whatever type, and leaves out what does not fit.
 """

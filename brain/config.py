@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from brain.knowledge.settings import KnowledgeSettings
 
 PREFIX: Final = "BRAIN_"
-MOST_FALLBACKS: Final = 2  # OpenRouter takes three models a request at most, the first one included (providers.md A3)
+MOST_FALLBACKS: Final = 2  # OpenRouter takes three models a request at most: with the first
 
 
 def _names(raw: object) -> object:

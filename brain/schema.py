@@ -1,8 +1,8 @@
 """The tools as each consumer takes them: chat completions (nested), Responses (flat and strict), MCP.
 
-The schemas keep to what Gemini, OpenAI's strict mode and JSON Schema drafts 7 and 2020-12 all take (providers.md A7,
-B8): one flat object of scalars and lists of scalars, references inlined, enums of strings, `anyOf: [T, null]` for what
-may be null, nothing else. Bounds and forms stay in pydantic, which refuses with a sentence.
+The schemas keep to what Gemini, OpenAI's strict mode and JSON Schema drafts 7 and 2020-12 all take: one flat
+object of scalars and lists of scalars, references inlined, enums of strings, `anyOf: [T, null]` for what may be null,
+nothing else. Bounds and forms stay in pydantic, which refuses with a sentence.
 """
 
 import hashlib

@@ -198,7 +198,7 @@ def _docs_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> Iter
 
 
 def _pm2_warnings(settings: WorkerSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """PM2 hands its options to the child as variables of the same name; `pm_id` tells that it runs (faults.md K4)."""
+    """PM2 hands its options to the child as variables of the same name; `pm_id` tells that it runs."""
     if "pm_id" not in environ:
         return ()
     timeout = environ.get("kill_timeout", "")

@@ -21,7 +21,7 @@
 
 Outside of the tree is `docs_sync.page.UnreadablePage`: one page's, which the report of the sync names.
 
-Exit codes (design.md): 0 done, 1 ran to the end and found differences, 64 usage, 70 bug, 75 try again later,
+Exit codes: 0 done, 1 ran to the end and found differences, 64 usage, 70 bug, 75 try again later,
 78 configuration.
 """
 

@@ -4,7 +4,7 @@
     second one                 stop now: `now` is set; the process is gone a second later at the latest, exit 0
     SIGHUP                     logged and ignored: a closed terminal must not kill a worker by surprise
 
-Under PM2 the signal is SIGINT, under systemd SIGTERM; both mean the same (faults.md finding 8).
+Under PM2 the signal is SIGINT, under systemd SIGTERM; both mean the same.
 """
 
 import asyncio
@@ -191,7 +191,7 @@ async def supervise(
     """Run the main task, which ends when it has drained, beside its background tasks; the exit code of the process.
 
     A background task runs until it is cancelled: one that ends earlier, for whatever reason, takes the worker with it,
-    because there is no half a worker (faults.md K6). After `stop.requested` the main task has `drain_seconds`; after
+    because there is no half a worker. After `stop.requested` the main task has `drain_seconds`; after
     `stop.now`, nothing. Both are exit code 0: what is cut off is done again at the next start. Errors decide by their
     place in the tree: see `code_of`.
     """

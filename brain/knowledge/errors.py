@@ -24,7 +24,7 @@ A caller decides by type alone, never by text:
 `worker.errors` adds the worker's own leaves. Messages say what happened, to what, and what to do next, and hold neither
 secrets nor document text.
 
-The exit codes of both programs (design.md, "Commands") are here too; `brain.errors` and `worker.errors` say which of
+The exit codes of both programs are here too; `brain.errors` and `worker.errors` say which of
 their own errors lead to another than `exit_code` says.
 """
 

@@ -1,6 +1,6 @@
 """The one HTTP seam: a JSON request, one bounded answer, our own errors.
 
-The client is httpx2, or httpx where httpx2 is absent or httpx is asked for (design decision 1). Every call has one
+The client is httpx2, or httpx where httpx2 is absent or httpx is asked for: the same API, continued. Every call has one
 deadline over connecting, sending and reading (a read timeout alone never ends a peer that drips bytes), a cap on the
 bytes of the answer, follows no redirect, takes no proxy from the environment, and sends secrets in headers only.
 """

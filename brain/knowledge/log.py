@@ -1,7 +1,7 @@
 """Logs: JSON lines for a supervisor, short coloured lines for a person at a terminal; never in the event loop's way.
 
 A record is formatted where it is made and put into a bounded queue; one thread writes. When nobody reads stderr the
-queue fills and further lines are dropped and counted, while the program goes on (faults.md K9).
+queue fills and further lines are dropped and counted, while the program goes on.
 
 Every line has `ts` (UTC), `level`, `action` (a stable machine word to alert on), `message`, `logger` and the fields.
 """

@@ -1,4 +1,4 @@
-"""Names that both halves know (design.md, "Contracts").
+"""Names that both halves know, and the backend and operators with them: they stay as they are.
 
 The worker's collections that the brain reads, the ids of single rows in them, and the embedded database's folder.
 """

@@ -1,7 +1,7 @@
 """The pin: the one embedding model whose vectors a chunk collection holds.
 
 Vectors of two models must never meet in one search, so both halves read the model, its width and the collection from
-the same row of `knowledge_pins` (design decision 8).
+the same row of `knowledge_pins`.
 """
 
 from collections.abc import Mapping

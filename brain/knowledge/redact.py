@@ -1,7 +1,7 @@
 """Masks secrets in every text that leaves the process: log records, error texts, reasons.
 
 Two nets: the configured secret values wherever they appear, and the shapes of secrets nobody configured (a URI with
-credentials in a driver's error, say). Sources: faults.md findings 7 and 5.8.
+credentials in a driver's error, say). httpx was seen to log the password and the key of a URL.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""What both programs read from the environment (design.md, "Environment").
+"""What both programs read from the environment.
 
-Source of the rules: faults.md 5.7 (configuration mistakes) and 5.8 (no secret in any text).
+Every mistake is told, in sentences that hold no value (it may be a secret).
 """
 
 import ipaddress

@@ -1,6 +1,6 @@
 """The words for sports: many spellings in, one canonical key out.
 
-Source: the vocabulary table of the domain fact sheet (section 3). The same function normalises what the worker stores
+The spellings are those of the site, the apps and the stored data. The same function normalises what the worker stores
 and what a reader asks for, so that "Inline Skating" in a trick meets "rollerblade" in a question.
 """
 

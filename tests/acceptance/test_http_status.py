@@ -1,4 +1,4 @@
-"""The status server with real sockets: right answers, and no client that can keep a scraper out (faults.md K10)."""
+"""The status server with real sockets: right answers, and no client that can keep a scraper out (K10)."""
 
 import http.client
 import json

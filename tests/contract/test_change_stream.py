@@ -154,7 +154,7 @@ async def test_a_dropped_and_a_renamed_source_are_gone(stream: MongoChangeStream
 
 
 async def test_a_dropped_database_ends_the_stream_and_it_goes_on(stream: MongoChangeStream, backend: Backend) -> None:
-    """After the invalidation the last position opens the next stream (faults.md M6), which sees what is new."""
+    """After the invalidation the last position opens the next stream (M6), which sees what is new."""
     start = await stream.now()
     await backend["trickipedia"].insert_one({"_id": 1})
     await backend.client.drop_database(backend.name)
@@ -167,7 +167,7 @@ async def test_a_dropped_database_ends_the_stream_and_it_goes_on(stream: MongoCh
 
 
 async def test_a_transaction_of_a_thousand_writes_arrives_whole(stream: MongoChangeStream, backend: Backend) -> None:
-    """All of it, at one time, and resumable in its middle (faults.md M10)."""
+    """All of it, at one time, and resumable in its middle (M10)."""
     await backend["trickipedia"].insert_one({"_id": -1})
     start = await stream.now()
     async with backend.client.start_session() as session, await session.start_transaction():
@@ -181,7 +181,7 @@ async def test_a_transaction_of_a_thousand_writes_arrives_whole(stream: MongoCha
 
 
 async def test_a_position_older_than_the_history_is_lost(stream: MongoChangeStream) -> None:
-    """Neither a token nor a time from before the history is gone on from silently (faults.md M4)."""
+    """Neither a token nor a time from before the history is gone on from silently (M4)."""
     oldest = await stream.oldest()
     assert oldest is not None
     with pytest.raises(HistoryLost):

@@ -85,7 +85,7 @@ async def test_a_former_leader_moves_no_position(database: Database) -> None:
 async def test_a_foreign_or_damaged_position_is_refused(
     database: Database, backend: Backend, change: dict[str, Any], said: str
 ) -> None:
-    """Never a start from now by guess (faults.md M13)."""
+    """Never a start from now by guess (M13)."""
     checkpoints = MongoCheckpoints(database)
     _, leader = await successor(database)
     await checkpoints.save(Checkpoint(POSITION, NOON), leader)

@@ -214,7 +214,7 @@ async def test_a_batch_is_stored_whole_or_not_at_all(
 
 
 async def test_a_thousand_documents_in_one_transaction(store: MongoKnowledge, leader: Leadership) -> None:
-    """The outcomes come in the order of the publications (faults.md M10)."""
+    """The outcomes come in the order of the publications (M10)."""
     many = [publication(DocKey.of("trickipedia", n), at(1), f"text {n}") for n in range(1000)]
     assert await store.publish(many, leader) == ["applied"] * 1000
     pages: list[DocKey] = []

@@ -69,7 +69,7 @@ async def test_a_replica_set_is_accepted(database: Database) -> None:
 
 
 async def test_a_standalone_server_is_named(standalone_uri: str, driver: DriverName) -> None:
-    """WrongTopology, saying what to do (faults.md M14)."""
+    """WrongTopology, saying what to do (M14)."""
     async with connected(Target(standalone_uri, "test"), driver) as database:
         with pytest.raises(WrongTopology, match="replica set"):
             await check_server(database)
@@ -106,7 +106,7 @@ async def test_opening_the_stream_tells_why_not(
 
 @pytest.mark.parametrize("code", [43, 189, 10107, 11600])
 async def test_a_cursor_that_dies_is_resumed(database: Database, faults: Backend, code: int) -> None:
-    """By the driver, without a gap (faults.md M1)."""
+    """By the driver, without a gap (M1)."""
     stream = MongoChangeStream(database, ["trickipedia"])
     position = Position(await stream.now())
     await faults["trickipedia"].insert_one({"_id": 1})

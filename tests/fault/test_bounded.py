@@ -133,7 +133,7 @@ def test_a_backlog_and_a_great_delete(
 def test_a_document_of_ten_megabytes(
     tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, record_property: Record
 ) -> None:
-    """It is split, not dead-lettered (design decision 11): every word of it is stored, its neighbour in the meantime.
+    """It is split, not dead-lettered: every word of it is stored, its neighbour in the meantime.
 
     Memory stays bounded, also when it is edited, and when it is deleted, at once and whole.
     """

@@ -1,4 +1,4 @@
-"""A real worker whose host's wall clock jumps by an hour and by a day, there and back (faults.md K1).
+"""A real worker whose host's wall clock jumps by an hour and by a day, there and back (K1).
 
 libfaketime moves the wall clock of the worker's process alone, by a file that it reads anew each time; the database's
 clock is right, and monotonic time goes on as always.

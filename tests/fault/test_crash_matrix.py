@@ -1,6 +1,6 @@
 """kill -9 at every place of the worker's way, for every operation: nothing lost, nothing repeated, nothing back.
 
-The fault list is the project's own (crash points C1 to C16). One worker's crash is the next one's recovery: each worker
+Crash points C1 to C16 of tests/README.md. One worker's crash is the next one's recovery: each worker
 first catches up with what the former one left, is compared with the sources, and then meets its own place.
 """
 

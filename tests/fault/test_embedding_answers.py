@@ -153,7 +153,7 @@ async def test_n11_every_status_has_its_type(
     headers: dict[str, str],
     error: type[KnowledgeError],
 ) -> None:
-    """N11 and providers.md A5: typed by status, or by what the body says inside a success; asked once only."""
+    """N11: typed by status, or by what the body says inside a success; asked once only."""
     client = connect(server.base_url)
     server.always = Fault("status", status=status, body=body, headers=headers)
     with pytest.raises(KnowledgeError) as caught:

@@ -1,4 +1,4 @@
-"""Arguments that no honest model sends, for any tool, made from its own schema (faults.md B5, B6)."""
+"""Arguments that no honest model sends, for any tool, made from its own schema."""
 
 import json
 from collections.abc import Iterator, Mapping

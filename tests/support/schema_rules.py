@@ -1,6 +1,6 @@
-"""The common subset of schemas that Gemini, OpenAI's strict mode and JSON Schema take (providers.md A7, B8), as rules.
+"""The common subset of schemas that Gemini, OpenAI's strict mode and JSON Schema take, as rules.
 
-Written from the reports there, not from our renderer: what a consumer was seen to refuse is refused here.
+Written from reports of what they refuse (their users' issues, OpenAI's own `strict_schema.py`), not from our renderer.
 """
 
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ def data(card: Card | None) -> dict[str, Any]:
 
 
 def test_each_card_has_the_fields_that_the_app_reads() -> None:
-    """Every field of each type, under the names of domain.md 8."""
+    """Every field of each type, under the app's names."""
     spot = cards.spot_card(
         ObjectId(ID), "Plaza", category="park", rating=4.5, review_count=Int64(3), city="Boise", state="ID",
         image_url=IMAGE,

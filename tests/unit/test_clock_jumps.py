@@ -1,4 +1,4 @@
-"""Wall clocks that are wrong or jump (faults.md K1): on the virtual clock, with a host whose own wall does as it likes.
+"""Wall clocks that are wrong or jump (K1): on the virtual clock, with a host whose own wall does as it likes.
 
 The database's clock is right here; everything is told by it.
 """

@@ -89,7 +89,7 @@ def test_a_malformed_id_is_no_id_and_no_exception(value: object) -> None:
     ],
 )
 def test_every_spelling_of_a_status(stored: object, means: str) -> None:
-    """The table of the domain fact sheet, section 2.4."""
+    """Each that was seen in the data, and some that were not."""
     assert progress(stored) == means
 
 

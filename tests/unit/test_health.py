@@ -1,4 +1,4 @@
-"""Readiness by the rules of design.md "/readyz"."""
+"""Readiness by the rules that `worker.observe.health` draws."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""Documents that change faster than they can be embedded (faults.md O1, O2, O10), through the whole leader."""
+"""Documents that change faster than they can be embedded (O1, O2, O10), through the whole leader."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Logs: one parseable line a record, no secret, and never in the way (faults.md 5.8, K9)."""
+"""Logs: one parseable line a record, no secret, and never in the way (K9)."""
 
 import json
 import logging

@@ -13,7 +13,7 @@ from worker.model import Outcome
 from worker.observe.metrics import OUTCOMES, PrometheusMeter, in_flight
 from worker.ports import Meter
 
-NAMES = (  # design.md, "Metrics"
+NAMES = (  # fixed: alerts and dashboards use them
     "lag_seconds",
     "searchable_lag_seconds",
     "watermark_age_seconds",
@@ -136,7 +136,7 @@ def test_no_document_can_make_a_series() -> None:
 
 
 def test_lag_never_goes_back() -> None:
-    """A commit in our future counts as no lag, and as skew; an unknown lag counts as nothing (faults.md K1)."""
+    """A commit in our future counts as no lag, and as skew; an unknown lag counts as nothing (K1)."""
     meter = PrometheusMeter(["spots"])
     meter.settled("spots", "applied", -3600.0)
     meter.settled("spots", "applied", None)

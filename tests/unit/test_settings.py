@@ -1,4 +1,4 @@
-"""Settings: every mistake is named, all at once, in sentences without values (faults.md 5.7, 5.8)."""
+"""Settings: every mistake is named, all at once, in sentences without values."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def mistakes(
 
 
 def test_defaults_are_the_contract() -> None:
-    """With only the required names set, every other setting has the default of design.md."""
+    """With only the required names set, every other setting has the default that is documented."""
     settings = load(WorkerSettings, GOOD, WORKER)
     assert settings.atlas_db == "TrickList2"
     assert settings.mongo_driver == "pymongo"
@@ -274,7 +274,7 @@ def test_any_text_gives_settings_or_sentences(environ: dict[str, str]) -> None:
 
 
 def test_pm2_with_too_short_a_patience_is_warned_about() -> None:
-    """Under PM2 a kill timeout below the drain is said; above it, or without PM2, nothing is (faults.md K4)."""
+    """Under PM2 a kill timeout below the drain is said; above it, or without PM2, nothing is (K4)."""
     settings = load(WorkerSettings, GOOD, WORKER)
     assert len(warnings(settings, {"pm_id": "0"})) == 1
     assert warnings(settings, {"pm_id": "0", "kill_timeout": "15000"}) == ()

@@ -187,7 +187,7 @@ def test_an_unknown_time_zone_is_utc(zone: object) -> None:
     ],
 )
 def test_upcoming_means_the_end_else_the_start(fields: Document, *, visible: bool) -> None:
-    """Domain fact sheet 2.13: an end that is missing, empty or unreadable leaves it to the start; zones count."""
+    """An end that is missing, empty or unreadable leaves it to the start; zones count."""
     assert bool(shape("events", {**EVENT, **fields}).parts) is visible
 
 

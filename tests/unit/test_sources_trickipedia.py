@@ -114,7 +114,7 @@ def test_sport_difficulty_and_link_are_metadata_alone(change: Document) -> None:
     ],
 )
 def test_sport_and_link(category: object, sport: str | None, url: str | None) -> None:
-    """The slug column of the fact sheet; no page, no link."""
+    """The site's slug of each sport; no page, no link."""
     metadata = TRICKS.shape({**KICKFLIP, "category": category}, words()).parts[0].metadata
     assert (metadata.sport, metadata.url) == (sport, url)
 

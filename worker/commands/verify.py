@@ -23,7 +23,7 @@ from worker.parts import App
 from worker.pipeline.leader import Leader
 
 PATIENCE: Final = 30.0
-"""Seconds that a difference may last beside a running worker before it counts (design.md)."""
+"""Seconds that a difference may last beside a running worker before it counts: what is under way is stored by then."""
 
 ROUNDS: Final = 3
 """Repairs in a row: what a repair shows to differ (a neighbour of another name) is mended by the next."""

@@ -38,7 +38,7 @@ LOUD_WAIT: Final = 10.0
 """Seconds that the endpoint may ask us to wait before readiness tells of it (promise: loud)."""
 
 MALFORMED_LIMIT: Final = 3
-"""Replies of a wrong shape in a row that are believed to be a passing fault (design decision 11)."""
+"""Replies of a wrong shape in a row that are believed to be a passing fault."""
 
 _LOOK_AGAIN: Final = 1.0
 """Seconds between two looks at the retry budget: somebody's success may have paid meanwhile."""

@@ -5,7 +5,8 @@ Frozen, without I/O; data flows through them one way:
     StreamItem ─▶ Change ─▶ Work ─▶ Reading ─▶ Shaped ─▶ Delta ─▶ Publication ─▶ Outcome
     (tail, scan)  (intake)  (coalesce) (read)  (shape)   (diff)   (embed)        (publish)
 
-A version is the operation time of the read that fetched the document (design decision 3), a `bson.Timestamp`.
+A version is the operation time of the read that fetched the document, a `bson.Timestamp`: what has no
+event of its own (a neighbour renamed, an event that ended) can be written too.
 """
 
 from brain.knowledge.keys import typed_id

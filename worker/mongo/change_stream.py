@@ -1,7 +1,7 @@
 """The tail of the database: implements `worker.ports.ChangeStream`.
 
 One stream over the whole database, because a rename into a watched name shows only there; filtered to what concerns a
-watched collection, and projected to which document and when, because the text is read afterwards (design decision 2).
+watched collection, and projected to which document and when, because the text is read afterwards.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ IDLE_MS: Final = 1000
 """How long the server holds a getMore without events: also how often an idle stream moves."""
 
 STALL_SECONDS: Final = 15.0
-"""A question that is not answered for so long is believed dead (B20): idle answers come each second."""
+"""A question that is not answered for so long is believed dead: idle answers come each second."""
 
 PROJECTION: Final = dict.fromkeys(
     ("_id", "operationType", "ns", "to", "documentKey", "clusterTime", "wallTime", "splitEvent"), 1
@@ -124,7 +124,7 @@ class MongoChangeStream:
     async def _answer(self, asked: Awaitable[T]) -> T:
         """What the server answers, within the time in which one that lives does.
 
-        An answer that nobody can read would be asked for again and again, so it counts as a lost history (B04).
+        An answer that nobody can read would be asked for again and again, so it counts as a lost history.
         """
         try:
             async with asyncio.timeout(self._stall):

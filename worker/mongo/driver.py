@@ -2,7 +2,7 @@
 
 It holds what the adapters use and nothing more, and it is where the driver's errors become ours, so that no adapter
 catches anything. The two drivers differ in what must be awaited (`start_session`, `aggregate`, `watch`); that is hidden
-here. Reads and writes are majority, writes journaled (faults.md: Jepsen on defaults).
+here. Reads and writes are majority, writes journaled: the defaults were shown to lose acknowledged writes (Jepsen).
 """
 
 import asyncio

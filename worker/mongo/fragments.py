@@ -1,7 +1,7 @@
 """Split events: a server may tell a large event in fragments, each with a token of its own.
 
 We ask for no splitting and project large events away; but a fragment that is taken for an event, or a stored token from
-between two of them, would break the stream for ever (faults.md M9). So fragments are put together here, and until the
+between two of them, would break the stream for ever. So fragments are put together here, and until the
 last one is there the stream has not moved.
 """
 

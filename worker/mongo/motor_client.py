@@ -1,4 +1,4 @@
-"""Motor's client, for MONGO_DRIVER=motor (design decision 1)."""
+"""Motor's client, for MONGO_DRIVER=motor."""
 
 from typing import Any
 

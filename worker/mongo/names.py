@@ -1,4 +1,4 @@
-"""The worker's own collections (design.md, "Contracts"), and the ids of their single rows; some the brain reads too."""
+"""The worker's own collections, and the ids of their single rows; some the brain reads too."""
 
 from typing import Final
 

@@ -19,7 +19,7 @@ STORED_CHUNK: Final = {"docKey": 1, "textHash": 1, "contentHash": 1, "model": 1,
 
 
 def vector_value(vector: Vector) -> Binary:
-    """A vector as BSON binary float32 (design decision 9)."""
+    """A vector as BSON binary float32, a third of a list of doubles."""
     return Binary(_FLOAT32 + np.asarray(vector, dtype="<f4").tobytes(), VECTOR_SUBTYPE)
 
 
@@ -41,7 +41,7 @@ def vector_of(value: object) -> Vector | None:
 
 
 def chunk_fields(draft: ChunkDraft, key: DocKey, version: Timestamp, now: datetime) -> dict[str, Any]:
-    """Every field of a chunk but its id, its vector and what the vector is of (design.md, "A chunk")."""
+    """Every field of a chunk but its id, its vector and what the vector is of."""
     return {
         "source": key.source,
         "docId": id_text(key.raw),

@@ -1,4 +1,4 @@
-"""What /readyz answers from (design.md, "/readyz"), kept by the pipeline and read by the status server's threads.
+"""What /readyz answers from, kept by the pipeline and read by the status server's threads.
 
 starting   not ready
 standby    ready: it waits for the lease, and that is its work
@@ -185,7 +185,7 @@ class HealthBoard:
         """Whether a restart would be wrong: the pipeline moves, or says itself why it waits (for the watchdog).
 
         False for a leader that is not paused, and for `STUCK_SECONDS` has not moved the stream or has not come on with
-        any of its waiting work (faults.md K5).
+        any of its waiting work.
         """
         with self._lock:
             if self._role != "leader" or self._paused:

@@ -1,4 +1,4 @@
-"""The status server: real HTTP in its own threads, so that no scraper can slow the event loop down (faults.md K10).
+"""The status server: real HTTP in its own threads, so that no scraper can slow the event loop down.
 
 Every connection carries one request and has `CONNECTION_SECONDS` in all, whatever it sends or reads meanwhile. At most
 `MOST_CONNECTIONS` are open: a new one ends the oldest, so that clients which do nothing cannot keep a scraper out.

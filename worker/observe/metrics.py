@@ -1,8 +1,8 @@
-"""The figures for Prometheus, under the names of design.md "Metrics".
+"""The figures for Prometheus, under names that alerts and dashboards use: they stay as they are.
 
 Label sets are closed: source names come from the configuration, outcomes and actions from the types, and every other
 word (a reason, a step, an oddity) is a constant of our code; a word beyond `MOST_WORDS` or of another shape counts as
-`other`, so that no document can ever make a series (faults.md K11).
+`other`, so that no document can ever make a series.
 
 Conservation shows in every scrape: `events_total{outcome="received"}` = the sum of the other outcomes + `in_flight`,
 because one lock covers the counts and the scrape.

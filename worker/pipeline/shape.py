@@ -130,7 +130,7 @@ class Shaper:
 
 
 def chunk_limit(tokens: TokenCounter) -> int:
-    """The most tokens of a chunk: 512 (the design notes), or the model's whole window where that is smaller."""
+    """The most tokens of a chunk: 512, or the model's whole window where that is smaller."""
     return min(512, tokens.window)
 
 

@@ -1,6 +1,6 @@
 """Events: what, when, where, for whom. They leave by themselves when they are over.
 
-Upcoming means: `endAt` in the future, or no `endAt` and `startAt` in the future (domain fact sheet 2.13). Dates are
+Upcoming means: `endAt` in the future, or no `endAt` and `startAt` in the future. Dates are
 told in the event's own time zone, because an evening in Los Angeles is the next day in UTC.
 """
 

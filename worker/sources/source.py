@@ -16,7 +16,7 @@ from worker.model import DocKey, Document, Shaped
 class Setting:
     """What shaping may use beside the document itself.
 
-    `limit` is the most tokens a chunk may have: 512 (the design notes' figure), or the model's window where that is
+    `limit` is the most tokens a chunk may have: 512, or the model's window where that is
     smaller. `neighbours` holds those documents of `Source.neighbours` that exist.
     """
 

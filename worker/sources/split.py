@@ -13,7 +13,7 @@ from worker.errors import UnreadableDocument
 from worker.sources.source import Setting
 
 MOST_TOKENS: Final = 3_072_000
-"""Tokens that a document's chunks may hold: 6,000 chunks of 512. A document of 10 MB is split (design decision 11), and
+"""Tokens that a document's chunks may hold: 6,000 chunks of 512. A document of 10 MB is split, and
 one that would take the worker's memory by itself is dead-lettered: 5,275 chunks of 1,536 floats took 180 MB."""
 MOST_PARTS: Final = 12_000
 """Chunks that a document may have at most, however short they are."""

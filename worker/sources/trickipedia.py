@@ -4,7 +4,7 @@ A field under SMALL tokens joins the one before it where both fit, so that no pa
 named after its first field.
 
 The text names the neighbours in the progression (prerequisites, next steps) by their current names. Only edges whose
-research status is reviewed or published are shown (domain fact sheet 2.1). Sport, difficulty and slug are metadata and
+research status is reviewed or published are shown, as on the site. Sport, difficulty and slug are metadata and
 not in the text, so that a change of one of them embeds nothing.
 """
 

@@ -1,7 +1,6 @@
 """How hard a trick is: free words in the data, one of four in an answer.
 
-Source: domain fact sheet, section 2.1 (the app's code matches loosely on beginner, easy or the digit 1; the mobile app
-styles the four words).
+The words are the app's: its code matches loosely on beginner, easy or the digit 1, and the mobile app styles the four.
 """
 
 from typing import Final, Literal

@@ -1,4 +1,4 @@
-"""Ids in every shape that TrickBook's writers use, and who owns a row. Source: domain fact sheet, sections 1 and 2.3.
+"""Ids in every shape that TrickBook's writers use, and who owns a row.
 
 There is no single shape: a user is stored as a 24-hex string, an ObjectId, a DBRef that holds either, or an object with
 `$id`. Everything is compared after coercion, and a row whose owner cannot be read belongs to nobody.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 MOST_DEPTH: Final = 4
-"""How far prerequisites of prerequisites are followed (domain fact sheet, section 10)."""
+"""How far prerequisites of prerequisites are followed: as deep as the backend's own paths go."""
 
 K = TypeVar("K", bound=Hashable)
 

@@ -1,6 +1,6 @@
 """Paths on the site; the origin is configuration. A link with a missing part is no link, never a guess.
 
-Source: domain fact sheet, section 4.
+The shapes are those of the site's own routes.
 """
 
 import re
@@ -20,7 +20,7 @@ CATEGORY_SLUGS: Final = {
     "rollerblading": "inline-skating",
     "longboarding": "longboarding",
 }
-"""Sport to the slug of its page on the site (domain fact sheet, section 3); other sports have no page."""
+"""Sport to the slug of its page on the site; other sports have no page."""
 
 
 def name_slug(name: str) -> str | None:

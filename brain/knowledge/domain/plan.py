@@ -1,4 +1,4 @@
-"""What a rider's plan allows. Source of every number and rule: domain fact sheet, section 12.
+"""What a rider's plan allows: the numbers and rules are those by which the backend refuses.
 
 The checks are `count >= limit`, before the write, as the backend's are. The hidden bucket of saved spots is no named
 list: it counts neither among the lists nor against the spots of one list, but its spots are part of the total.

@@ -1,7 +1,7 @@
 """How far a rider is with a trick: every spelling of a personal trick's `checked`, read as one of three words.
 
-Source: domain fact sheet, section 2.4. The mobile app stores "Completed" for a landed trick and the companion's tool
-"Complete"; the oldest rows hold booleans. Nobody may compare the stored value itself.
+The mobile app stores "Completed" for a landed trick and the companion's tool "Complete"; the oldest rows hold booleans.
+Nobody may compare the stored value itself.
 """
 
 from typing import Final, Literal

@@ -1,7 +1,6 @@
 """What the public may see, by kind; everything else is seen by nobody here (deny by default).
 
-The constants are the same rules as filters for the database. Source: domain fact sheet, sections 2.1, 2.5, 2.8, 2.13
-and 2.14.
+The constants are the same rules as filters for the database. They are the rules of the backend's public routes.
 """
 
 from collections.abc import Mapping
