@@ -1,7 +1,6 @@
 """Videos for a trick: the catalogue's tutorials, and TrickBook's own films and lessons that speak of it."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -11,11 +10,12 @@ from pymongo.errors import PyMongoError
 
 from brain.cards import video_card
 from brain.knowledge.connect import Row
-from brain.knowledge.domain.clean import cut, one_line
+from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.links import film_path
-from brain.knowledge.domain.names import name_key
+from brain.knowledge.domain.names import name_key, says
 from brain.knowledge.domain.numbers import year
+from brain.knowledge.domain.phrases import is_telling
 from brain.knowledge.domain.visibility import PUBLISHED_FILMS, PUBLISHED_LIBRARY, film_is_public, library_is_public
 from brain.knowledge.sports import filed_under, ignored_sport, known_sport
 from brain.tool import AnyTool, Arguments, Card, Result, Tool, ToolContext, Words, remarks
@@ -89,19 +89,19 @@ async def find_videos(context: ToolContext, arguments: FindVideos) -> VideosFoun
     asked = known_sport(arguments.sport)
     tricks = await named_tricks(context, arguments.trick, asked)
     taught = [tutorial for row in tricks for tutorial in tutorials(Fields(row))][:MOST_TUTORIALS]
-    says, sports = _says(arguments.trick, tricks), _sports(asked, tricks)
+    names, sports = _names(arguments.trick, tricks), _sports(asked, tricks)
     library, films = await asyncio.gather(
-        _found(context, "media_library", PUBLISHED_LIBRARY, says, sports),
-        _found(context, "couch_videos", PUBLISHED_FILMS, says, sports),
+        _found(context, "media_library", PUBLISHED_LIBRARY, names, sports),
+        _found(context, "couch_videos", PUBLISHED_FILMS, names, sports),
     )
     videos = [
         *(_told(row, "library", context.origin) for row in library or () if library_is_public(row)),
         *(_told(row, "film", context.origin) for row in films or () if film_is_public(row)),
     ]
-    names = {trick_name(Fields(row)) for row in tricks}
+    meant = {trick_name(Fields(row)) for row in tricks}
     results = sorted(videos, key=lambda video: video.kind != "tutorial")[: arguments.limit or 5]
     return VideosFound(
-        trick=names.pop() if len(names) == 1 else arguments.trick,
+        trick=meant.pop() if len(meant) == 1 else arguments.trick,
         tutorials=taught,
         results=results,
         total=len(results),
@@ -119,16 +119,13 @@ def _message(*, found: bool, complete: bool) -> str | None:
     return None if found else "TrickBook has no video of it; say so if you suggest one"
 
 
-def _says(trick: str, rows: Sequence[Row]) -> Mapping[str, Any]:
-    """The condition that a video's title, description or tags name the trick, as whole words."""
+def _names(trick: str, rows: Sequence[Row]) -> list[str]:
+    """What the trick is called, each name once; without those that say nothing by themselves."""
     names = [trick]
     for row in rows:
         fields = Fields(row)
         names += [trick_name(fields), *(alias for alias in fields.lines("aliases") if len(alias) >= _SHORTEST_ALIAS)]
-    keys = {name_key(name): one_line(name) for name in names}
-    words = [re.escape(name).replace(r"\ ", r"[\s-]+") for name in list(keys.values())[:_MOST_NAMES]]
-    condition = {"$regex": rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", "$options": "i"}
-    return {"$or": [{field: condition} for field in ("title", "description", "tags")]}
+    return list({name_key(name): name for name in names if is_telling(name)}.values())[:_MOST_NAMES]
 
 
 def _sports(asked: str | None, rows: Sequence[Row]) -> list[str]:
@@ -139,12 +136,15 @@ def _sports(asked: str | None, rows: Sequence[Row]) -> list[str]:
 
 
 async def _found(
-    context: ToolContext, collection: str, public: Mapping[str, Any], says: Mapping[str, Any], sports: Sequence[str]
+    context: ToolContext, collection: str, public: Mapping[str, Any], names: Sequence[str], sports: Sequence[str]
 ) -> list[Row] | None:
-    """The newest videos of a collection that speak of the trick, then by title; None when the search took too long."""
+    """The newest videos of a collection that say a name, then by title; None when the search took too long."""
+    if not names:
+        return []
+    said: dict[str, Any] = {"$or": [{field: says(names)} for field in ("title", "description", "tags")]}
     pipeline: list[Mapping[str, Any]] = [
         {"$match": public},
-        {"$match": {**says, "sportTypes": {"$in": list(sports)}} if sports else says},
+        {"$match": {**said, "sportTypes": {"$in": list(sports)}} if sports else said},
         {"$sort": {"releaseYear": -1, "title": 1, "_id": 1}},
         {"$limit": MOST_VIDEOS},
         {"$project": _FILM_FIELDS},

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from bson import ObjectId
 
 from brain.tools import videos
 from tests.support.tool_world import ORIGIN, ToolWorld, sample_id
@@ -72,6 +73,21 @@ async def test_names_are_text_not_patterns(world: ToolWorld, trick: str) -> None
     found = await world.call("find_videos", trick=trick)
     assert found.code is None
     assert found.data["results"] == []
+
+
+@pytest.mark.parametrize("words", ["the", "a", "A trick", "in the", "how do I", "b", "-", "..", "?!"])
+async def test_words_that_name_nothing_find_nothing(world: ToolWorld, words: str) -> None:
+    """Every other film has a "the"; none of them is a trick's. A trick that is called so is found."""
+    film = {"title": f"{words} and more {words}", "tags": [words], "type": "film", "isPublished": True}
+    await world.database["couch_videos"].insert_one(film)
+    found = await world.call("find_videos", trick=words)
+    assert found.data["results"] == []
+    assert "no video" in found.data["message"]
+    await world.database["trickipedia"].insert_one({"name": words, "aliases": ["Zorp flip"], "category": "BMX"})
+    await world.database["couch_videos"].insert_one(
+        {**film, "_id": ObjectId(), "title": "Zorp-flip", "sportTypes": ["bmx"]}
+    )
+    assert [hit["title"] for hit in (await world.call("find_videos", trick=words)).data["results"]] == ["Zorp-flip"]
 
 
 async def test_whole_words_and_the_newest_first(world: ToolWorld) -> None:

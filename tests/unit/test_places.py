@@ -4,11 +4,8 @@ import re
 
 import pytest
 
-from brain.knowledge.domain.names import LONGEST_PATTERN, contains, says
+from brain.knowledge.domain.names import LONGEST_PATTERN, MOST_PATTERN, contains, says
 from brain.knowledge.domain.places import MOST_PARTS, is_in, is_state, parts, written
-
-MOST_BYTES = 32_764
-"""Of a pattern that MongoDB takes."""
 
 
 @pytest.mark.parametrize(
@@ -93,18 +90,21 @@ def test_a_part_of_a_place_meets_what_is_stored(part: str, stored: str, meant: b
     assert matches(condition, stored) == meant
 
 
-def test_no_pattern_is_longer_than_the_database_takes() -> None:
-    """The letter with the most accents, in the longest text and in many names."""
-    assert len(contains("o" * 10_000)["$regex"].encode()) <= MOST_BYTES
-    names = ["o" * LONGEST_PATTERN, "o " * 10_000, *["o" * 20] * 40]
-    assert len(says(names)["$regex"].encode()) <= MOST_BYTES
-    assert matches(says(names), names[0])
-    assert matches(says(["a" * 100, "b"]), "b")
-    assert not matches(says(["a" * 200, "a" * 200, *["b" * 10] * 20, "c"]), "c")
+def test_no_pattern_is_longer_than_a_database_takes() -> None:
+    """The letter with the most accents; a long text is met by its own accents alone, of many names the first are."""
+    for text in ("o" * 24, "o" * 200, "(" * 10_000, "o " * 10_000):
+        for condition in (contains(text), says([text]), says([text] * 40)):
+            assert len(condition["$regex"]) <= MOST_PATTERN
+            assert matches(condition, text[:LONGEST_PATTERN])
+    assert matches(contains("o" * 24), "\u00f8" * 24)
+    assert not matches(contains("o" * 60), "\u00f8" * 60)
+    many = says(["a" * 100, *[f"{at} o" for at in range(20)], *["b" * 50] * 20, "c"])
+    assert matches(many, "7 o")
+    assert not matches(many, "d")
 
 
-@pytest.mark.parametrize("names", [[], [""], ["ollie", " "], ["\u200b"]])
-def test_no_names_are_no_pattern(names: list[str]) -> None:
+@pytest.mark.parametrize("names", [[], [""], ["ollie", " "], ["\u200b"], ["ollie", "\x00"]])
+def test_blank_names_are_no_pattern(names: list[str]) -> None:
     """It would match everything."""
     with pytest.raises(ValueError, match="everything"):
         says(names)

@@ -3,7 +3,7 @@
 import pytest
 
 from brain.knowledge.domain.difficulty import difficulty
-from brain.knowledge.domain.phrases import MOST_WORDS, phrases, spans, telling, words_of
+from brain.knowledge.domain.phrases import MOST_WORDS, is_telling, phrases, spans, telling, words_of
 from brain.knowledge.domain.slang import spelled_out
 from brain.knowledge.fusion import K, fused
 
@@ -62,6 +62,24 @@ def test_the_number_of_look_ups_is_bounded() -> None:
 def test_telling_words() -> None:
     """Numbers stay, common words go, each word once."""
     assert telling("How do I do the 50-50, on a rail? A rail!") == ["50-50", "rail"]
+
+
+@pytest.mark.parametrize(
+    ("name", "telling_by_itself"),
+    [
+        ("the ollie", True),
+        ("5-0", True),
+        ("c++", True),
+        ("尖翻", True),
+        ("the", False),
+        ("how to", False),
+        ("b", False),
+        ("--", False),
+    ],
+)
+def test_names_that_say_something(name: str, telling_by_itself: bool) -> None:  # noqa: FBT001 - a table's column
+    """Common words, single letters and signs do not."""
+    assert is_telling(name) == telling_by_itself
 
 
 @pytest.mark.parametrize(

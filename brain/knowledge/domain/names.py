@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final
 
 from brain.knowledge.domain.clean import one_line, scrub
@@ -10,9 +10,10 @@ from brain.knowledge.domain.clean import one_line, scrub
 LONGEST_PATTERN: Final = 200
 """Characters of a text in a pattern; what is beyond is cut, because a longer one finds nothing more."""
 
-LONGEST_NAMES: Final = 350
-"""Characters of all names in a pattern together: with their accents within the 32,764 bytes that MongoDB takes."""
+MOST_PATTERN: Final = 1_000
+"""Characters of a pattern: the embedded database takes no more, MongoDB 32,764 bytes."""
 
+_EVERYTHING: Final = "a pattern of nothing matches everything"
 _BETWEEN: Final = re.compile(r"[\s\-\u2010-\u2015_/.,;:!?'\"`\u2018-\u201d()\[\]]+")
 
 
@@ -28,33 +29,42 @@ def name_key(name: str) -> str:
 
 
 def contains(text: str) -> dict[str, Any]:
-    """The condition that a field contains this text, whatever its case and accents.
+    """The condition that a field contains this text, whatever its case and, unless it is very long, its accents.
 
     Raises ValueError for blanks, which every text contains.
     """
-    return {"$regex": _literal(text), "$options": "i"}
+    return {"$regex": _literal([text], "", MOST_PATTERN), "$options": "i"}
 
 
-def says(names: Iterable[str]) -> dict[str, Any]:
+def says(names: Sequence[str]) -> dict[str, Any]:
     """The condition that a field says one of these names, as whole words: "nose press" is said by "Nose-press".
 
-    Of many names the first ones, as far as a pattern goes. Raises ValueError for blanks and for no names.
+    Of many names those that a pattern has room for, the first one at any rate. Raises ValueError for blanks and for
+    no names.
     """
-    kept, room = list[str](), LONGEST_NAMES
-    for name in (name[:LONGEST_PATTERN] for name in names):
-        room -= len(name)
-        if room >= 0:
-            kept.append(r"[\s-]+".join(map(_literal, name.split() or [name])))
-    return {"$regex": rf"(?<!\w)(?:{'|'.join(kept or [_literal('')])})(?!\w)", "$options": "i"}
+    start, end, made = r"(?<!\w)(?:", r")(?!\w)", ""
+    room = MOST_PATTERN - len(start) - len(end)
+    for name in names:
+        words = name[:LONGEST_PATTERN].split() or [name]
+        one = _literal(words, r"[\s-]+", room - len(made) - 1)
+        if len(made) + len(one) < room:
+            made += f"|{one}" if made else one
+    if not made:
+        raise ValueError(_EVERYTHING)
+    return {"$regex": f"{start}{made}{end}", "$options": "i"}
 
 
-def _literal(text: str) -> str:
-    """The text as a regular expression that matches it and nothing else, but for accents."""
-    plain = scrub(text)[:LONGEST_PATTERN]
-    if not plain.strip():
-        message = "a pattern of nothing matches everything"
-        raise ValueError(message)
-    return "".join(_ALIKE.get(char) or _ALIKE.get(char.lower()) or re.escape(char) for char in plain)
+def _literal(words: Sequence[str], between: str, room: int) -> str:
+    """A regular expression that matches the words and nothing else, but for accents where there is room for those."""
+    plain = [scrub(word)[:LONGEST_PATTERN] for word in words]
+    if not "".join(plain).strip():
+        raise ValueError(_EVERYTHING)
+    loose = between.join("".join(map(_alike, word)) for word in plain)
+    return loose if len(loose) <= room else between.join(map(re.escape, plain))
+
+
+def _alike(char: str) -> str:
+    return _ALIKE.get(char) or _ALIKE.get(char.lower()) or re.escape(char)
 
 
 def _letters_alike() -> dict[str, str]:
@@ -63,7 +73,7 @@ def _letters_alike() -> dict[str, str]:
     In lower case, but for a capital that is not the capital of one letter (the Turkish İ).
     """
     families: dict[str, str] = {}
-    for char in map(chr, (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))):
+    for char in map(chr, (*range(0xC0, 0x250), *range(0x1EA0, 0x1EFA))):
         base = unicodedata.normalize("NFD", char.lower())[0]
         base = _STROKES.get(base, base)
         if base.isascii() and base.isalpha() and char.lower() in {char, f"{base}\u0307"}:

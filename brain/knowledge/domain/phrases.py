@@ -52,6 +52,11 @@ def telling(question: str) -> list[str]:
     return list(dict.fromkeys(word for word in words_of(question) if word.lower() not in COMMON))
 
 
+def is_telling(name: str) -> bool:
+    """Whether a name says something where it stands by itself: "the" is in every text, and so is many a sign."""
+    return any(len(word) > 1 and any(map(str.isalnum, word)) for word in telling(name))
+
+
 def phrases(question: str) -> list[Phrase]:
     """The question itself, then every run of its words, the longest first; a common word alone is none."""
     words = words_of(question)
