@@ -146,10 +146,14 @@ class WorkerSettings(KnowledgeSettings):
             )
 
     def price(self, model: str, tokens: int) -> float | None:
-        """US dollars for so many tokens of a model; None when nobody knows. The local model is free."""
-        if self.usd_per_million_tokens is not None and model == self.embedding_model != MINILM.name:
-            return self.usd_per_million_tokens * tokens / 1_000_000
-        return usd(model, tokens)
+        """US dollars for so many tokens of a model; None when nobody knows. The local model is free.
+
+        What the setting says holds for EMBEDDING_MODEL, and for a model that the price table does not know.
+        """
+        listed, said = usd(model, tokens), self.usd_per_million_tokens
+        if said is None or model == MINILM.name or (listed is not None and model != self.embedding_model):
+            return listed
+        return said * tokens / 1_000_000
 
     def _budget_mistakes(self) -> Iterator[Mistake]:
         if self.daily_budget_usd is None:

@@ -63,8 +63,8 @@ def test_a_taken_port(tmp_path: Path) -> None:
 
 def test_a_pin_of_another_model(mongo_uri: str, database_name: str) -> None:
     """A database pinned to one model is not touched under another: 78, naming both."""
-    env = environment(ATLAS_URI=mongo_uri, ATLAS_DB=database_name, OPENROUTER_API_KEY="k")
-    for looking in (["status"], ["verify"], ["plan"], ["dead-letters", "list"], ["index", "status"]):
+    env = environment(ATLAS_URI=mongo_uri, ATLAS_DB=database_name, OPENROUTER_API_KEY="k", WORKER_METRICS_PORT="0")
+    for looking in (["check-config"], ["status"], ["verify"], ["plan"], ["dead-letters", "list"], ["index", "status"]):
         # who only looks pins nothing
         assert command(*looking, "--json", env=env).code == 0
     with MongoClient[dict[str, Any]](mongo_uri) as client:

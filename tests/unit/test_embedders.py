@@ -19,6 +19,7 @@ from worker.pipeline.around import Around
 SMALL = Pin(OPENAI_SMALL.name, OPENAI_SMALL.dimensions)
 LARGE = Pin(OPENAI_LARGE.name, OPENAI_LARGE.dimensions, "knowledge_chunks_large")
 LOCAL = Pin(MINILM.name, MINILM.dimensions, "knowledge_chunks_local")
+UNKNOWN = Pin("acme/embed", 1536, "knowledge_chunks_acme")
 KEY = {"OPENROUTER_API_KEY": "sk-or-x"}
 
 
@@ -66,6 +67,8 @@ def test_a_gate_takes_back_what_it_raised_itself() -> None:
         ({**KEY, "EMBEDDING_MODEL": OPENAI_LARGE.name}, (SMALL,), "EMBEDDING_MODEL"),
         ({"EMBEDDING_PROVIDER": "local"}, (LOCAL, SMALL), "OPENROUTER_API_KEY"),
         ({"EMBEDDING_PROVIDER": "local"}, (LOCAL,), ""),
+        ({**KEY, "WORKER_DAILY_BUDGET_USD": "1"}, (SMALL, UNKNOWN), "WORKER_USD_PER_MILLION_TOKENS"),
+        ({**KEY, "WORKER_DAILY_BUDGET_USD": "1", "WORKER_USD_PER_MILLION_TOKENS": "2"}, (SMALL, UNKNOWN), ""),
     ],
 )
 async def test_what_this_process_could_not_lead_with_is_refused(

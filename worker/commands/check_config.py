@@ -20,7 +20,7 @@ async def check_config(where: Where) -> int:
     topology and privileges, the pin, and the port. A search index that is not ready is a warning.
     """
     settings = load(WorkerSettings, os.environ, PREFIX, embedded=where.embedded)
-    async with opened(embedded=where.embedded, data=where.data) as app:
+    async with opened(embedded=where.embedded, data=where.data, writes=False) as app:
         led = await app.lease.holder() is not None
         pin, uri = app.pin, app.shown_uri
         index = await index_notice(app)

@@ -1,7 +1,8 @@
 """`pin build`: the chunks of another model beside those that are searched, until they are complete and right.
 
-    room? ─▶ the generation begins (one write) ─▶ its index ─▶ every document, by the worker that leads, or here
-          ─▶ compared with the documents, mended where it differs ─▶ its index is ready
+    room? does its model answer? ─▶ the generation begins (one write) ─▶ its index
+       ─▶ every document, by the worker that leads, or here ─▶ compared with the documents, mended where it differs
+       ─▶ its index is ready
 
 Each step sees what is done already, so the command may be ended and given again; the worker that leads goes on without
 it. Nothing of it is seen by a search.
@@ -28,6 +29,7 @@ from worker.commands.pin_desk import PinDesk, pin_desk
 from worker.commands.progress import Spinner
 from worker.commands.verify import ROUNDS
 from worker.commands.where import Where
+from worker.embedding.trial import try_model
 from worker.errors import (
     EXIT_DIFFERENCES,
     EXIT_OK,
@@ -122,6 +124,7 @@ async def _begun(desk: PinDesk, where: Where, model: Model | None) -> tuple[Pin,
     if room.short is not None:
         raise PinRefused(room.short)
     pin = new_pin(model, desk.clock.now())
+    await try_model(desk.embedders.client(pin))
     await desk.do("build", pin)
     await begin_index(desk, pin)
     return pin, room.warnings

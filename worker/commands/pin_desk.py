@@ -67,6 +67,7 @@ class PinDesk:
     lease: MongoLease
     requests: MongoRequests
     clock: Clock
+    embedders: Embedders
 
     async def do(self, act: Act, pin: Pin) -> Generations:
         """Change the generations under the lease, or have the leader do it; what lives then. Raises PinRefused."""
@@ -135,6 +136,7 @@ async def pin_desk(where: Where) -> AsyncGenerator[PinDesk]:
                 lease=MongoLease(database, around.clock),
                 requests=MongoRequests(database, around.clock),
                 clock=around.clock,
+                embedders=embedders,
             )
         finally:
             await embedders.close()

@@ -37,6 +37,16 @@ class Admission:
             check_pins(self._settings, after.live)
             for pin in after.live:
                 self._embedders.client(pin)
+                self._check_price(pin)
         except (ConfigurationFault, PinMismatch) as error:
             message = f"the worker that leads could not go on with that: {error}"
             raise PinRefused(message) from error
+
+    def _check_price(self, pin: Pin) -> None:
+        """A leader that may spend only so much, and does not know what a model costs, stops embedding altogether."""
+        if self._settings.daily_budget_usd is not None and self._settings.price(pin.model, 1) is None:
+            message = (
+                f"the price of {pin.model} is not known: set WORKER_USD_PER_MILLION_TOKENS to what its provider asks, "
+                "or remove WORKER_DAILY_BUDGET_USD"
+            )
+            raise ConfigurationFault(message)
