@@ -22,11 +22,12 @@ def _public_address(text: str) -> str:
     """An https address of a public host, or ValueError: it will be opened on riders' phones."""
     try:
         parts = urlsplit(text)
-        host, port = parts.hostname or "", parts.port
+        host, port = (parts.hostname or "").rstrip("."), parts.port  # a dot at the end names the same host
     except ValueError:
         host, port, parts = "", None, None
     plain = text.isascii() and text.isprintable() and not set(text) & set(' "<>\\^`{|}')
-    named = "." in host.strip(".") and not host.endswith((".local", ".internal", ".localhost")) and not _is_number(host)
+    local = host.endswith((".local", ".internal", ".localhost")) or _is_number(host)
+    named = "." in host and "%" not in host and not local  # a browser reads %61 in a host as a letter
     if not (plain and named and parts and parts.scheme == "https" and port in (None, 443) and "@" not in parts.netloc):
         message = "a video address is https:// and a public host name, without a user, a port or blanks"
         raise ValueError(message)
