@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from pymongo.asynchronous.database import AsyncDatabase
 
-from worker.errors import FencedOff
-from worker.mongo.driver import Database, Session
+from worker.errors import FencedOff, LeaseGone
+from worker.model import Leadership
+from worker.mongo.driver import Database
 from worker.mongo.fence import fence
 from worker.mongo.lease import TTL, MongoLease
+from worker.mongo.transactions import Session
 from worker.process import start_mark
 
 Backend = AsyncDatabase[dict[str, Any]]
@@ -111,6 +113,32 @@ async def test_a_released_lease_is_free_at_once(database: Database, other: Datab
     new = await second.acquire()
     assert new is not None
     assert new.epoch > old.epoch
+
+
+async def test_a_lease_that_went_with_its_database(
+    database: Database, other: Database, backend: Backend, clock: HandClock
+) -> None:
+    """Nobody holds it, which its holder is told by type; the next one begins above it, so the former stays fenced."""
+    first, second = MongoLease(database, clock), MongoLease(other, clock)
+
+    async def write(leadership: Leadership) -> None:
+        await database.transaction(lambda session: fence(database, leadership, session))
+
+    for _ in range(3):
+        old = await first.acquire()
+        assert old is not None
+        await backend.client.drop_database(backend.name)
+        for refused in (first.renew(old), write(old)):
+            with pytest.raises(LeaseGone):
+                await refused
+        new = await second.acquire()
+        assert new is not None
+        assert new.epoch > old.epoch
+        for refused in (first.renew(old), write(old)):
+            with pytest.raises(FencedOff) as caught:
+                await refused
+            assert not isinstance(caught.value, LeaseGone)
+        await second.release(new)
 
 
 async def test_a_process_of_this_host_that_is_gone_is_replaced_at_once(

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from brain.knowledge.settings import load
-from tests.support.processes import PATIENCE
+from tests.support.processes import PATIENCE, Worker, eventually
 from worker.app import composed, connect, quiet_surroundings
 from worker.audit.verify import KINDS
 from worker.config import PREFIX, SOURCES, WorkerSettings
@@ -72,3 +72,18 @@ class Oracle:
             assert time.monotonic() - began < patience, f"it does not converge: {found}"
             time.sleep(_AGAIN)
         return time.monotonic() - began
+
+
+def conserved(running: Worker) -> None:
+    """Wait until every change that this worker was told has its outcome, and see that no source has more than came in.
+
+    Promise: conservation. Beside the oracle it says that nothing is right by chance: nothing is left in hand.
+    """
+
+    def settled() -> bool:
+        counts = [line for line in running.page("/metrics")[1].splitlines() if line.startswith("freshness_in_flight{")]
+        left = [float(line.rpartition(" ")[2]) for line in counts]
+        assert all(count >= 0 for count in left), counts
+        return bool(left) and not any(left)
+
+    eventually(settled, "an outcome for every change")

@@ -18,8 +18,8 @@ from worker.commands.index_notice import index_notice
 from worker.commands.where import Where
 from worker.config import PREFIX, WorkerSettings, warnings
 from worker.docs_sync.schedule import Schedule, keep_docs
-from worker.errors import ConfigurationFault, GenerationsChanged
-from worker.lifecycle import CUT_SHARE, Notifier, Stop, beat, supervise
+from worker.errors import ConfigurationFault, GenerationsChanged, LeaseGone
+from worker.lifecycle import CUT_SHARE, Notifier, Stop, beat, leaves_of, supervise
 from worker.model import Leadership
 from worker.mongo.docs import MongoDocs
 from worker.observe.health import HealthBoard, Heartbeat, announce
@@ -92,7 +92,8 @@ def _wire(meter: PrometheusMeter, board: HealthBoard) -> None:
 async def _serve(connection: Connection, around: Around, stop: Stop, start: Start) -> None:
     """Connect, wait for the lease, lead; returns when drained after a stop.
 
-    When the generations of chunks change, everything is put together anew, under the same lease.
+    When the generations of chunks change, everything is put together anew, under the same lease; when the lease itself
+    is gone (the database was dropped), under another one.
     """
 
     async def put_together() -> App | None:
@@ -106,11 +107,16 @@ async def _serve(connection: Connection, around: Around, stop: Stop, start: Star
     app: App | None = first
     try:
         while app is not None:
+            again = False
             try:
                 if leadership is None:  # a lease that is held must not wait for a model to load
                     await app.warm_up()
                     leadership = await unless(stop.requested, _stand_by(app, around))
                 again = leadership is not None and await _lead(app, leadership, stop.requested)
+            except* LeaseGone as gone:
+                leadership, again = None, True
+                around.health.role("starting")
+                log(_logger, logging.WARNING, "lease_gone", f"{next(leaves_of(gone))}; this process begins again")
             finally:
                 await close(app)
             app = await put_together() if again else None

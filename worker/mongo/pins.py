@@ -13,11 +13,12 @@ from pymongo.asynchronous.database import AsyncDatabase
 from brain.knowledge.connect import Row
 from brain.knowledge.pin import ACTIVE, PINS, Model, Pin
 from brain.knowledge.pins import ensure_pin
-from worker.errors import ConfigurationFault
+from worker.errors import ConfigurationFault, NothingPinned
 from worker.generations import Act, Generations, Role, changed
 from worker.model import Leadership
-from worker.mongo.driver import Database, Session
+from worker.mongo.driver import Database
 from worker.mongo.fence import fence
+from worker.mongo.transactions import Session
 
 _ROLES: Final[Mapping[object, Role]] = {"next": "next", "previous": "previous"}
 
@@ -35,7 +36,7 @@ class MongoPins:
         self._admit = admit
 
     async def load(self) -> Generations:
-        """Those that live now; raises ConfigurationFault for a row that is none of ours."""
+        """Those that live now; raises NothingPinned, and ConfigurationFault for a row that is none of ours."""
         return _generations(await self._database.find_one(PINS, {"_id": ACTIVE}))
 
     async def found(self) -> Generations | None:
@@ -90,7 +91,7 @@ def _change(generations: Generations) -> dict[str, Any]:
 def _generations(row: Mapping[str, Any] | None) -> Generations:
     if row is None:
         message = "nothing is pinned in this database: start the worker once (`python -m worker run`)"
-        raise ConfigurationFault(message)
+        raise NothingPinned(message)
     try:
         beside = row.get("beside")
         other = None if beside is None else Pin.from_row(beside)

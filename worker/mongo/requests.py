@@ -44,10 +44,12 @@ class MongoRequests:
         return Request(row["_id"], row["kind"], arguments, again=0 < row["epoch"] < leadership.epoch)
 
     async def finish(self, request: Request, result: Mapping[str, object], leadership: Leadership) -> None:
-        """Store the result."""
+        """Store the result; nobody waits for one that is not there any more: a day old, or gone with its database."""
         mine = {"_id": request.id, "epoch": leadership.epoch}
         done = {"$set": {"result": dict(result), "finishedAt": self._clock.now()}}
-        if not await self._database.update(REQUESTS, mine, done):
+        if await self._database.update(REQUESTS, mine, done):
+            return
+        if await self._database.find_one(REQUESTS, {"_id": request.id}, {"_id": 1}) is not None:
             message = "another process holds the lease now and does this request"
             raise FencedOff(message)
 
