@@ -9,13 +9,14 @@ from bson import ObjectId, Timestamp
 from pymongo.asynchronous.database import AsyncDatabase
 
 from worker.clock import SystemClock
-from worker.errors import FencedOff, ForeignState
+from worker.errors import FencedOff, ForeignState, LeaseGone
 from worker.model import Checkpoint, DeadLetter, DocKey, Leadership, Position, Scan
 from worker.mongo.checkpoints import MongoCheckpoints
 from worker.mongo.dead_letters import MongoDeadLetters
 from worker.mongo.driver import Database
 from worker.mongo.lease import MongoLease
 from worker.mongo.requests import MongoRequests
+from worker.ports import Checkpoints
 
 Backend = AsyncDatabase[dict[str, Any]]
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -36,16 +37,30 @@ async def successor(database: Database) -> tuple[Leadership, Leadership]:
     return former, leader
 
 
-async def test_positions_come_back_as_they_were(database: Database) -> None:
+@pytest.fixture
+def checkpoints(database: Database) -> Checkpoints:
+    """The port under test; `test_simulated_checkpoints` has the simulation's."""
+    return MongoCheckpoints(database)
+
+
+@pytest.fixture
+async def leaders(database: Database) -> tuple[Leadership, Leadership]:
+    """A leader that is over, and the one that leads."""
+    return await successor(database)
+
+
+async def test_positions_come_back_as_they_were(
+    checkpoints: Checkpoints, leaders: tuple[Leadership, Leadership]
+) -> None:
     """With and without a token; the newest one counts; scans by source, with ids of any type."""
-    checkpoints = MongoCheckpoints(database)
-    _, leader = await successor(database)
+    _, leader = leaders
     assert await checkpoints.load() is None
     assert await checkpoints.scans() == {}
     await checkpoints.save(Checkpoint(Position(Timestamp(1, 1)), NOON), leader)
     assert await checkpoints.load() == Checkpoint(Position(Timestamp(1, 1)), NOON)
-    await checkpoints.save(Checkpoint(POSITION, NOON), leader)
-    assert await checkpoints.load() == Checkpoint(POSITION, NOON)
+    told = Checkpoint(POSITION, NOON, frozenset({"docs", "trickipedia"}))
+    await checkpoints.save(told, leader)
+    assert await checkpoints.load() == told
     await checkpoints.save_scan(SCAN, leader)
     docs = Scan("docs", "first", "v1", done=True, after=DocKey.of("docs", {"a": 1}), finished_at=NOON)
     await checkpoints.save_scan(docs, leader)
@@ -56,10 +71,17 @@ async def test_positions_come_back_as_they_were(database: Database) -> None:
     assert after.raw == {"a": 1}
 
 
-async def test_a_former_leader_moves_no_position(database: Database) -> None:
-    """Once a newer one has written; what it wrote stays."""
-    checkpoints = MongoCheckpoints(database)
-    former, leader = await successor(database)
+async def test_a_former_leader_moves_no_position(
+    checkpoints: Checkpoints, leaders: tuple[Leadership, Leadership]
+) -> None:
+    """Neither before the one that leads has written anything, nor afterwards; what that one wrote stays."""
+    former, leader = leaders
+    with pytest.raises(FencedOff):
+        await checkpoints.save(Checkpoint(POSITION, NOON), former)
+    with pytest.raises(FencedOff):
+        await checkpoints.save_scan(SCAN, former)
+    assert await checkpoints.load() is None
+    assert await checkpoints.scans() == {}
     await checkpoints.save(Checkpoint(POSITION, NOON), leader)
     await checkpoints.save_scan(SCAN, leader)
     with pytest.raises(FencedOff):
@@ -80,6 +102,8 @@ async def test_a_former_leader_moves_no_position(database: Database) -> None:
         ({"$set": {"at": 5}}, "damaged"),
         ({"$set": {"token": "text"}}, "damaged"),
         ({"$unset": {"savedAt": ""}}, "damaged"),
+        ({"$set": {"sources": "text"}}, "damaged"),
+        ({"$set": {"sources": [1]}}, "damaged"),
     ],
 )
 async def test_a_foreign_or_damaged_position_is_refused(
@@ -92,6 +116,58 @@ async def test_a_foreign_or_damaged_position_is_refused(
     await backend["freshness_checkpoints"].update_one({"_id": "stream"}, change)
     with pytest.raises(ForeignState, match=said):
         await checkpoints.load()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"$set": {"format": 2}}, "scan/trickipedia .* format 2.*run the newer version"),
+        ({"$unset": {"format": ""}}, "format None"),
+        ({"$unset": {"source": ""}}, "damaged"),
+        ({"$set": {"source": "docs"}}, "damaged"),
+        ({"$unset": {"reason": ""}}, "scan/trickipedia .* damaged: remove it"),
+        ({"$unset": {"shape": ""}}, "damaged"),
+        ({"$set": {"done": "yes"}}, "damaged"),
+        ({"$set": {"after": "x"}}, "damaged"),
+        ({"$set": {"after": {}}}, "damaged"),
+        ({"$set": {"startedAt": 5}}, "damaged"),
+        ({"$set": {"finishedAt": "today"}}, "damaged"),
+        ({"$set": {"seen": "many"}}, "damaged"),
+    ],
+)
+async def test_a_foreign_or_damaged_scan_is_refused(
+    database: Database, backend: Backend, change: dict[str, Any], said: str
+) -> None:
+    """Neither gone on from by guess, nor written over."""
+    checkpoints = MongoCheckpoints(database)
+    _, leader = await successor(database)
+    await checkpoints.save_scan(SCAN, leader)
+    await backend["freshness_checkpoints"].update_one({"_id": "scan/trickipedia"}, change)
+    with pytest.raises(ForeignState, match=said):
+        await checkpoints.scans()
+
+
+async def test_a_position_of_before_the_sources_were_noted_speaks_for_none(
+    database: Database, backend: Backend
+) -> None:
+    """An older version wrote it: nobody knows what it watched."""
+    checkpoints = MongoCheckpoints(database)
+    _, leader = await successor(database)
+    await checkpoints.save(Checkpoint(POSITION, NOON, frozenset({"docs"})), leader)
+    await backend["freshness_checkpoints"].update_one({"_id": "stream"}, {"$unset": {"sources": ""}})
+    assert await checkpoints.load() == Checkpoint(POSITION, NOON)
+
+
+async def test_positions_go_with_the_lease(database: Database, backend: Backend) -> None:
+    """Where the database was dropped nobody is ahead of this one, and that is said by type."""
+    checkpoints = MongoCheckpoints(database)
+    _, leader = await successor(database)
+    await backend.client.drop_database(backend.name)
+    with pytest.raises(LeaseGone):
+        await checkpoints.save(Checkpoint(POSITION, NOON), leader)
+    with pytest.raises(LeaseGone):
+        await checkpoints.save_scan(SCAN, leader)
+    assert await backend["freshness_checkpoints"].find_one() is None
 
 
 async def test_one_letter_a_document(database: Database) -> None:
@@ -136,6 +212,9 @@ async def test_a_request_is_done_by_the_leader(database: Database) -> None:
     assert last is not None
     assert last.id == second
     assert await requests.result("unknown") is None
+    await requests.abandon(last.id)
+    await requests.finish(last, {"ok": True}, leader)
+    assert await requests.result(last.id) is None
 
 
 async def test_a_change_of_generations_waits_for_no_other_request(database: Database) -> None:

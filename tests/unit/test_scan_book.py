@@ -32,17 +32,42 @@ def test_what_was_never_scanned_or_shaped_otherwise_is_wanted() -> None:
             "tips": Scan("tips", "first", "v0", done=True, finished_at=stage.now()),
         }
         first = book(stage)
-        await first.load()
+        await first.load(SHAPES)
         assert set(first.urgent) == {"tricks", "tips"}
         assert (await first.next(["tricks"])).scan.after == trick(3)
         assert stage.db.scans["tips"] == Scan("tips", "reshaped", "v1", done=False)
         then = stage.now()
         stage.db.scans = {name: Scan(name, "first", "v1", done=True, finished_at=then) for name in SHAPES}
         second = book(stage)
-        await second.load()
+        await second.load(SHAPES)
         assert second.urgent == []
         assert set(second.finished_before(then + timedelta(seconds=1))) == set(SHAPES)
         assert second.finished_before(then) == []
+
+    virtual.run(main)
+
+
+@pytest.mark.parametrize(
+    ("stored", "reason"),
+    [
+        (Scan("tricks", "first", "v1", done=True), "source_added"),
+        (Scan("tricks", "backfill", "v1", done=False, after=trick(3)), "source_added"),
+        (Scan("tricks", "first", "v0", done=True), "source_added"),
+        (Scan("tricks", "drop", "v1", done=False), "drop"),  # what goes at once still does
+        (None, "first"),
+    ],
+)
+def test_a_source_that_was_not_followed_is_scanned_from_the_beginning(stored: Scan | None, reason: str) -> None:
+    """Wherever its scan was: what changed meanwhile was told to nobody. The others go on."""
+
+    async def main() -> None:
+        stage = Stage()
+        finished = Scan("tips", "first", "v1", done=True, finished_at=stage.now())
+        stage.db.scans = {"tips": finished} | ({} if stored is None else {"tricks": stored})
+        one = book(stage)
+        await one.load(["tips"])
+        assert one.urgent == ["tricks"]
+        assert stage.db.scans == {"tips": finished, "tricks": Scan("tricks", reason, "v1", done=False)}
 
     virtual.run(main)
 
@@ -134,7 +159,7 @@ def test_a_scan_is_due_for_a_generation_that_it_did_not_know(stored: Scan, reaso
         stage = Stage()
         stage.db.scans = {"tricks": replace(stored, finished_at=stage.now())}
         one = ScanBook(stage.papers.checkpoints, {"tricks": "v1 + v2"}, Leadership(1))
-        await one.load()
+        await one.load(["tricks"])
         assert one.scans("tricks", reason or "") == (reason is not None)
         assert one.urgent == (["tricks"] if urgent else [])
         if reason is not None:

@@ -10,10 +10,14 @@ from worker.model.keys import DocKey
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The stored position of the stream: everything before it has a durable outcome."""
+    """The stored position of the stream: every change before it, of these sources, has a durable outcome or a scan due.
+
+    It says nothing of a source that is not among them: its changes passed unseen.
+    """
 
     position: Position
     saved_at: datetime
+    sources: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

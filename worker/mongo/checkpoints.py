@@ -1,20 +1,38 @@
 """Durable positions: implements `worker.ports.Checkpoints`. One document for the stream, one a source for its scan.
 
-Each write names its epoch and matches only rows of the same or an older one: a former leader cannot move them.
+Each write is fenced like a publication: a former leader moves none, whether or not the one that leads has written yet.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from types import UnionType
+from typing import Any, Final, cast
 
 from bson import Timestamp
+from pymongo import UpdateOne
 
-from worker.errors import Conflict, FencedOff, ForeignState
+from worker.errors import ForeignState
 from worker.model import Checkpoint, DocKey, Leadership, Position, Scan
 from worker.mongo.driver import Database
+from worker.mongo.fence import fence
 from worker.mongo.names import CHECKPOINTS, SCAN, STREAM_ID
+from worker.mongo.transactions import Session
 
 FORMAT: Final = 1
+
+_STREAM_FIELDS: Final[Mapping[str, type | UnionType]] = {
+    "at": Timestamp,
+    "savedAt": datetime,
+}
+_SCAN_FIELDS: Final[Mapping[str, type | UnionType]] = {
+    "source": str,
+    "reason": str,
+    "shape": str,
+    "done": bool,
+    "startedAt": datetime | None,
+    "finishedAt": datetime | None,
+    "seen": int | None,
+}
 
 
 class MongoCheckpoints:
@@ -26,10 +44,7 @@ class MongoCheckpoints:
     async def load(self) -> Checkpoint | None:
         """The stored position of the stream."""
         row = await self._database.find_one(CHECKPOINTS, {"_id": STREAM_ID})
-        if row is None:
-            return None
-        self._check(row)
-        return Checkpoint(Position(row["at"], row.get("token")), row["savedAt"])
+        return None if row is None else self._position(row)
 
     async def save(self, checkpoint: Checkpoint, leadership: Leadership) -> None:
         """Store the position of the stream."""
@@ -39,13 +54,14 @@ class MongoCheckpoints:
             "token": checkpoint.position.token,
             "at": checkpoint.position.at,
             "savedAt": checkpoint.saved_at,
+            "sources": sorted(checkpoint.sources),
         }
         await self._write(STREAM_ID, row, leadership)
 
     async def scans(self) -> Mapping[str, Scan]:
         """The state of each source's scan."""
         rows = await self._database.find(CHECKPOINTS, {"_id": {"$gte": SCAN, "$lt": "scan0"}})
-        return {row["source"]: _scan(row) for row in rows}
+        return {scan.source: scan for scan in map(_scan, rows)}
 
     async def save_scan(self, scan: Scan, leadership: Leadership) -> None:
         """Store the state of one source's scan."""
@@ -63,47 +79,66 @@ class MongoCheckpoints:
         await self._write(f"{SCAN}{scan.source}", row, leadership)
 
     async def _write(self, name: str, row: Mapping[str, Any], leadership: Leadership) -> None:
-        mine = {"_id": name, "epoch": {"$lte": leadership.epoch}}
-        change = {"$set": {**row, "epoch": leadership.epoch}}
-        try:
-            await self._database.update(CHECKPOINTS, mine, change, upsert=True)
-        except Conflict as error:
-            # The upsert found no row of ours and could not insert: the row that is there is a newer leader's.
-            held = await self._database.find_one(CHECKPOINTS, {"_id": name}, {"epoch": 1})
-            if held is None or held.get("epoch", 0) <= leadership.epoch:
-                raise
-            message = "another process holds the lease now: this one's checkpoint is refused"
-            raise FencedOff(message) from error
+        change = UpdateOne({"_id": name}, {"$set": {**row, "epoch": leadership.epoch}}, upsert=True)
 
-    def _check(self, row: Mapping[str, Any]) -> None:
-        form, database = row.get("format"), row.get("database")
-        if not isinstance(form, int) or form > FORMAT:
-            message = (
-                f"the checkpoint in {CHECKPOINTS} has format {form}, and this version knows up to {FORMAT}: "
-                "run the newer version, or remove that row to scan everything again"
-            )
-            raise ForeignState(message)
-        if database != self._database.name:
+        async def body(session: Session) -> None:
+            await fence(self._database, leadership, session)
+            await self._database.bulk(CHECKPOINTS, [change], session=session)
+
+        await self._database.transaction(body)
+
+    def _position(self, row: Mapping[str, Any]) -> Checkpoint:
+        _check_format(row)
+        if row.get("database") != self._database.name:
             message = (
                 f"the checkpoint in {CHECKPOINTS} belongs to another database: it was copied here; remove that row to "
                 "scan everything again"
             )
             raise ForeignState(message)
-        whole = isinstance(row.get("at"), Timestamp) and isinstance(row.get("savedAt"), datetime)
-        if not whole or not isinstance(row.get("token"), dict | None):
+        # A row of before the sources were noted speaks for none: all are scanned once more.
+        sources = _texts(row.get("sources") or [])
+        if sources is None or not _fit(row, _STREAM_FIELDS) or not isinstance(row.get("token"), dict | None):
             message = f"the checkpoint in {CHECKPOINTS} is damaged: remove that row to scan everything again"
             raise ForeignState(message)
+        return Checkpoint(Position(row["at"], row.get("token")), row["savedAt"], sources)
 
 
 def _scan(row: Mapping[str, Any]) -> Scan:
-    after = row.get("after")
+    _check_format(row)
+    after: Any = row.get("after")
+    placed = after is None or (isinstance(after, dict) and "id" in after)
+    if row["_id"] != f"{SCAN}{row.get('source')}" or not placed or not _fit(row, _SCAN_FIELDS):
+        message = f"the row {row['_id']} in {CHECKPOINTS} is damaged: remove it to scan that source again"
+        raise ForeignState(message)
     return Scan(
         source=row["source"],
-        reason=str(row["reason"]),
-        shape=str(row["shape"]),
-        done=bool(row["done"]),
-        after=None if after is None else DocKey.of(row["source"], after["id"]),
+        reason=row["reason"],
+        shape=row["shape"],
+        done=row["done"],
+        after=None if after is None else DocKey.of(row["source"], row["after"]["id"]),
         started_at=row.get("startedAt"),
         finished_at=row.get("finishedAt"),
-        seen=int(row.get("seen") or 0),
+        seen=row.get("seen") or 0,
     )
+
+
+def _check_format(row: Mapping[str, Any]) -> None:
+    form, name = row.get("format"), row["_id"]
+    if not isinstance(form, int) or form > FORMAT:
+        again = "everything" if name == STREAM_ID else "that source"
+        message = (
+            f"the row {name} in {CHECKPOINTS} has format {form}, and this version knows up to {FORMAT}: run the newer "
+            f"version, or remove that row to scan {again} again"
+        )
+        raise ForeignState(message)
+
+
+def _texts(value: object) -> frozenset[str] | None:
+    """The texts of a list; None for anything else."""
+    rows = cast("list[object]", value) if isinstance(value, list) else [None]
+    texts = frozenset(row for row in rows if isinstance(row, str))
+    return texts if all(isinstance(row, str) for row in rows) else None
+
+
+def _fit(row: Mapping[str, Any], fields: Mapping[str, type | UnionType]) -> bool:
+    return all(isinstance(row.get(name), kind) for name, kind in fields.items())

@@ -40,14 +40,23 @@ class Papers:
 
 
 class Duties:
-    """The duties of one leadership."""
+    """The duties of one leadership; the positions that it stores speak for the sources `followed`."""
 
-    def __init__(self, papers: Papers, desk: Desk, book: ScanBook, leadership: Leadership, around: Around) -> None:
+    def __init__(
+        self,
+        papers: Papers,
+        desk: Desk,
+        book: ScanBook,
+        leadership: Leadership,
+        around: Around,
+        followed: frozenset[str],
+    ) -> None:
         self._papers = papers
         self._desk = desk
         self._book = book
         self._leadership = leadership
         self._around = around
+        self._followed = followed
         self._saved: Position | None = None
         self.generations_changed = asyncio.Event()
 
@@ -64,7 +73,7 @@ class Duties:
         position = self._desk.watermark.low
         if position is None or position == self._saved:
             return
-        checkpoint = Checkpoint(position, self._around.clock.now())
+        checkpoint = Checkpoint(position, self._around.clock.now(), self._followed)
         await self._around.probe.reached("checkpointing")
         await self._around.persist("database", lambda: self._papers.checkpoints.save(checkpoint, self._leadership))
         await self._around.probe.reached("checkpointed")

@@ -24,6 +24,8 @@ GENERATION: Final = "generation"
 MAKING_SURE: Final = REPEATING | {GENERATION}
 """Reasons of scans that find nothing which answers miss: a worker is ready while they run."""
 
+ADDED: Final = "source_added"
+"""The reason of a scan of what was scanned in former days, and not followed since."""
 
 REMOVING: Final = frozenset({"drop", "rename", "dropDatabase", "renamed_in"})
 """Reasons of scans of which documents are gone all at once: these are removed before any scan has its turn."""
@@ -93,13 +95,19 @@ class ScanBook:
         """Everything must be scanned from the beginning: nobody knows since when changes were missed."""
         await self.want(list(self._shapes), "first")
 
-    async def load(self) -> None:
-        """Take over what is stored: scans not done go on; sources never scanned or shaped otherwise now are wanted."""
+    async def load(self, followed: Collection[str]) -> None:
+        """Take over what is stored: scans not done go on; sources never scanned or shaped otherwise now are wanted.
+
+        So is one that is not among those `followed` up to the stored position, however far its scan was: what changed
+        meanwhile was told to nobody.
+        """
         stored = await self._checkpoints.scans()
         for source, shape in self._shapes.items():
             scan = stored.get(source)
             if scan is None:
                 await self.want([source], "first")
+            elif source not in followed:
+                await self.want([source], ADDED if scan.done or scan.reason in MAKING_SURE else scan.reason)
             elif (reason := _due(scan, shape)) is not None:
                 await self.want([source], reason)
             elif not scan.done:

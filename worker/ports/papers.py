@@ -87,13 +87,13 @@ class KnowledgeStore(Protocol):
 
 
 class Checkpoints(Protocol):
-    """Durable positions, majority and journaled.
+    """Durable positions, majority and journaled; the reads raise ForeignState for what this version must not touch.
 
-    Each write carries the epoch and is refused with FencedOff if it is old.
+    Each write is one transaction with the fence: refused with FencedOff from the moment another process has the lease.
     """
 
     async def load(self) -> Checkpoint | None:
-        """The stored position; raises ForeignState for one that this version must not touch."""
+        """The stored position."""
         ...
 
     async def save(self, checkpoint: Checkpoint, leadership: Leadership) -> None:
@@ -137,7 +137,7 @@ class Lease(Protocol):
         ...
 
     async def renew(self, leadership: Leadership) -> None:
-        """Say that this process lives; raises FencedOff when another one leads."""
+        """Say that this process lives; raises FencedOff when another one leads, LeaseGone when nobody does."""
         ...
 
     async def release(self, leadership: Leadership) -> None:
@@ -197,7 +197,7 @@ class Pins(Protocol):
     """The generations of chunks: one row, changed under the lease, each change one write."""
 
     async def load(self) -> Generations:
-        """Those that live now; raises ConfigurationFault for a row that is no pin."""
+        """Those that live now; raises NothingPinned where none does, ConfigurationFault for a row that is no pin."""
         ...
 
     async def change(self, act: Act, pin: Pin, leadership: Leadership, turn: int | None = None) -> Generations:
