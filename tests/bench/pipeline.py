@@ -17,8 +17,8 @@ from pymongo.read_concern import ReadConcern
 from brain.knowledge.connect import Row
 from tests.bench.report import Options, Report, ratio_of_rounds
 from tests.bench.stage import InstantClient, Stage, server, stage, tricks, vector_of
-from worker.mongo.driver import MAJORITY
 from worker.mongo.names import LEDGER
+from worker.mongo.transactions import MAJORITY
 
 _BATCH: Final = 100
 _NAIVE_EVENTS: Final = 60

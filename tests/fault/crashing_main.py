@@ -23,8 +23,9 @@ from unittest.mock import patch
 from worker.cli_options import DATA
 from worker.commands.run import run
 from worker.commands.where import Where
-from worker.mongo.driver import Database, Query, Session, Write
+from worker.mongo.driver import Database, Query, Write
 from worker.mongo.names import CHECKPOINTS, DEAD_LETTERS, LEASES, LEDGER
+from worker.mongo.transactions import Session
 
 INSIDE: Final = {
     "fenced": "the transaction of a publication has touched the lease, nothing else",

@@ -23,7 +23,8 @@ from worker.model import (
     StreamEvent,
     StreamItem,
 )
-from worker.mongo.driver import Database, doing
+from worker.mongo.driver import Database
+from worker.mongo.errors import doing
 from worker.mongo.fragments import Fragments
 from worker.mongo.silent import Prover
 from worker.mongo.tokens import token_time

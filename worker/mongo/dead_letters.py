@@ -6,10 +6,11 @@ from typing import Any
 from pymongo import DeleteMany, ReplaceOne, UpdateOne
 
 from worker.model import DeadLetter, DocKey, Leadership
-from worker.mongo.driver import Database, Session
+from worker.mongo.driver import Database
 from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
 from worker.mongo.rows import dead_letter, letter_fields
+from worker.mongo.transactions import Session
 
 
 class MongoDeadLetters:

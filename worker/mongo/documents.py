@@ -9,7 +9,8 @@ from bson import Timestamp
 from brain.knowledge.connect import Row
 from worker.errors import Poison
 from worker.model import DocKey, Document, Reading
-from worker.mongo.driver import Database, Session
+from worker.mongo.driver import Database
+from worker.mongo.transactions import Session
 
 BATCH: Final = 100
 """Documents of one find: TrickBook's are far below the 16 MB of a reply; larger ones come in more replies."""

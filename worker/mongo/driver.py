@@ -5,25 +5,20 @@ catches anything. The two drivers differ in what must be awaited (`start_session
 here. Reads and writes are majority, writes journaled: the defaults were shown to lose acknowledged writes (Jepsen).
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Final, Literal, TypeVar, cast
 
 import pymongo
 from bson.binary import UUID_SUBTYPE, Binary, UuidRepresentation
 from bson.codec_options import CodecOptions, DatetimeConversion
-from bson.errors import BSONError
 from bson.raw_bson import RawBSONDocument
-from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.read_preferences import ReadPreference
-from pymongo.write_concern import WriteConcern
 
 from brain.knowledge.connect import Row, Target, open_client
-from worker.errors import Conflict, KnowledgeError
-from worker.mongo.errors import may_pass, worker_error
+from worker.mongo.errors import doing
+from worker.mongo.transactions import MAJORITY, Session, Writer
 
 T = TypeVar("T")
 
@@ -38,30 +33,7 @@ Write = (
     | pymongo.DeleteMany
 )
 
-MAJORITY: Final = WriteConcern(w="majority", j=True)
-TRANSACTION_TRIES: Final = 5
 APP_NAME: Final = "trickbook-worker"
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A driver's session, opaque to the adapters but for its operation time."""
-
-    raw: Any
-
-    @property
-    def operation_time(self) -> Any:  # noqa: ANN401 - a bson Timestamp, or None before the first answer
-        """The operation time of the last answer in this session."""
-        return self.raw.operation_time
-
-
-@contextmanager
-def doing(what: str) -> Generator[None]:
-    """Turn the driver's errors into ours; `what` starts the message."""
-    try:
-        yield
-    except (PyMongoError, BSONError) as error:
-        raise worker_error(error, what) from error
 
 
 class Database:
@@ -84,8 +56,7 @@ class Database:
             read_preference=ReadPreference.PRIMARY,
         )
         self._driver: DriverName = driver
-        self._writing = asyncio.Lock()
-        self._writer: Session | None = None
+        self._writer = Writer(self._begin_session)
         self.name = str(raw.name)
 
     @property
@@ -208,30 +179,17 @@ class Database:
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[Session]:
         """A causally consistent session."""
-        started = self._raw.client.start_session(causal_consistency=True)
-        if self._driver == "motor":
-            started = await started
-        async with started:
-            yield Session(started)
+        session = await self._begin_session()
+        async with session.raw:
+            yield session
 
     async def transaction(self, body: Callable[[Session], Awaitable[T]]) -> T:
-        """Run the body in a transaction, again when it met another writer.
-
-        Raises Conflict when it met one every time: nothing of it is stored then. The body may run several times.
-        Transactions queue for one session: its id is what `kill_session` needs when this process is gone.
-        """
-        async with self._writing:
-            session = await self._open_writer()
-            for _ in range(TRANSACTION_TRIES - 1):
-                try:
-                    return await self._attempt(session, body)
-                except Conflict:
-                    continue
-            return await self._attempt(session, body)
+        """Run the body in a transaction, as `Writer.run` does."""
+        return await self._writer.run(body)
 
     async def writer(self) -> bytes:
-        """The id of the session of every transaction of this process."""
-        session = await self._open_writer()
+        """The id of the session of every transaction of this process: what `kill_session` needs when that is gone."""
+        session = await self._writer.session()
         return bytes(session.raw.session_id["id"])
 
     async def kill_session(self, id_: bytes) -> None:
@@ -240,31 +198,11 @@ class Database:
 
     async def end(self) -> None:
         """Give back what was opened here."""
-        if self._writer is not None:
-            with doing("ending a session"):
-                await self._writer.raw.end_session()
-            self._writer = None
+        await self._writer.end()
 
-    async def _open_writer(self) -> Session:
-        if self._writer is None:
-            started = self._raw.client.start_session(causal_consistency=True)
-            if self._driver == "motor":
-                started = await started
-            self._writer = self._writer or Session(started)
-        return self._writer
-
-    async def _attempt(self, session: Session, body: Callable[[Session], Awaitable[T]]) -> T:
-        async def within(_raw_session: object) -> T:
-            return await body(session)
-
-        options = {"read_concern": ReadConcern("snapshot"), "write_concern": MAJORITY}
-        try:
-            with doing("storing in a transaction"):
-                return cast("T", await session.raw.with_transaction(within, **options))
-        except KnowledgeError as error:
-            if not may_pass(error):
-                raise
-            raise Conflict(str(error)) from error
+    async def _begin_session(self) -> Session:
+        started = self._raw.client.start_session(causal_consistency=True)
+        return Session(await started if self._driver == "motor" else started)
 
     @asynccontextmanager
     async def watch(self, pipeline: Sequence[Query], **options: Any) -> AsyncGenerator[Any]:  # noqa: ANN401 - the drivers share no type

@@ -1,5 +1,7 @@
 """The driver's errors that mean something special to the worker; the rest is `brain.knowledge.mongo_errors`."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from bson.errors import BSONError
@@ -54,3 +56,12 @@ def worker_error(error: PyMongoError | BSONError, what: str) -> KnowledgeError:
                 "--replSet and initiate it"
             )
     return as_knowledge_error(error, what)
+
+
+@contextmanager
+def doing(what: str) -> Generator[None]:
+    """Turn the driver's errors into ours; `what` starts the message."""
+    try:
+        yield
+    except (PyMongoError, BSONError) as error:
+        raise worker_error(error, what) from error

@@ -22,7 +22,7 @@ from worker.model import (
     Stray,
     id_text,
 )
-from worker.mongo.driver import Database, Session
+from worker.mongo.driver import Database
 from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
 from worker.mongo.publish import PublishTransaction
@@ -36,6 +36,7 @@ from worker.mongo.rows import (
     vector_of,
 )
 from worker.mongo.shelf import shelved
+from worker.mongo.transactions import Session
 
 PAGE: Final = 200
 """Chunk rows of one page, with text and vector: about 2 MB at 1,536 dimensions."""

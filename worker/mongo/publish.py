@@ -18,11 +18,12 @@ from pymongo import DeleteMany, DeleteOne, InsertOne, ReplaceOne, UpdateMany, Up
 
 from brain.knowledge.pin import Pin
 from worker.model import Delta, Leadership, LedgerRow, Outcome, Publication
-from worker.mongo.driver import Database, Session, Write
+from worker.mongo.driver import Database, Write
 from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
 from worker.mongo.rows import chunk_fields, ledger_change, vector_fields
 from worker.mongo.shelf import ROOM, shelve, standing
+from worker.mongo.transactions import Session
 
 _GUARD: Final = {"version": 1, "face": 1, "refs": 1, "seen": 1, "staleSince": 1}
 

@@ -14,9 +14,10 @@ from brain.knowledge.chunk import Vector
 from brain.knowledge.connect import Row
 from brain.knowledge.pin import Pin
 from worker.model import Delta
-from worker.mongo.driver import Database, Session, Write
+from worker.mongo.driver import Database, Write
 from worker.mongo.names import LEDGER
 from worker.mongo.rows import vector_of
+from worker.mongo.transactions import Session
 
 ROOM: Final = 16
 """Vectors kept a document and generation, the latest: a few versions back, at 1,536 dimensions at most 100 KB a row."""
