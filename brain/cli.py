@@ -26,6 +26,8 @@ FORMATS: Final = ("chat", "responses", "mcp")
 
 DEFAULT_LIMIT: Final = 5
 MOST_HITS: Final = 50
+DEFAULT_WAIT: Final = 10.0  # seconds
+LONGEST_WAIT: Final = 60.0  # seconds; as `brain.knowledge.fresh.LONGEST_WAIT`, which would pull in the driver
 _INTERRUPTED: Final = 130  # 128 + SIGINT, as shells say
 
 
@@ -83,6 +85,25 @@ def indexes(where: Where, *, ensure: bool) -> int:
     from brain.commands.indexes import run  # noqa: PLC0415 usage errors and help need no driver
 
     return run(where, ensure=ensure)
+
+
+@cli.command()
+@click.argument("source")
+@click.argument("document_id", metavar="ID")
+@click.option("--since", help='As of when: milliseconds since 1970, or an operation time {"t": …, "i": …}  [now]')
+@click.option(
+    "--wait",
+    type=click.FloatRange(0, LONGEST_WAIT),
+    default=DEFAULT_WAIT,
+    show_default=True,
+    help="Seconds to wait at most.",
+)
+@everywhere
+def fresh(where: Where, source: str, document_id: str, since: str | None, wait: float) -> int:
+    """Wait until the document ID of the collection SOURCE is stored and searchable; exit code 1 when it is not."""
+    from brain.commands.fresh import Wanted, run  # noqa: PLC0415 usage errors and help need no driver
+
+    return run(Wanted(source, document_id, since, wait), where)
 
 
 def _sport(word: str | None) -> str | None:

@@ -21,6 +21,7 @@ from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.errors import PyMongoError
 
 from brain.knowledge.connect import Row
+from brain.knowledge.environment import near
 from brain.knowledge.errors import IndexNotReady
 from brain.knowledge.keys import possible_keys
 from brain.knowledge.mongo_errors import as_knowledge_error
@@ -33,6 +34,7 @@ POLL_SECONDS: Final = 0.1
 _READ_SECONDS: Final = 10.0
 _MOST_MILLISECONDS: Final = 1 << 42  # a date in the year 2109; beyond it a Timestamp has no seconds
 _MOST_NUMBER: Final = 1 << 32
+_LONGEST_NAME: Final = 64  # characters of a name in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,10 @@ class Since:
         return stored_at >= datetime.fromtimestamp(self.milliseconds / 1000, UTC)
 
 
+class UnknownSource(ValueError):
+    """The worker follows other collections: no document of this one is ever stored, however long one waits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Freshness:
     """The answer, as of the end of the wait."""
@@ -84,8 +90,8 @@ async def fresh(
 ) -> Freshness:
     """Wait up to `wait` seconds (0 to LONGEST_WAIT) until the document as of `since` is stored and searchable.
 
-    `document_id` is the `_id`, or its text. Raises ValueError for a wait out of bounds, and what the database and the
-    search raise; an index that is not ready yet is waited for.
+    `document_id` is the `_id`, or its text. Raises ValueError for a wait out of bounds, UnknownSource, and what the
+    database and the search raise; an index that is not ready yet is waited for.
     """
     if not 0 <= wait <= LONGEST_WAIT:
         message = f"the wait must be between 0 and {LONGEST_WAIT:g} seconds"
@@ -117,23 +123,46 @@ async def _now(
 
 
 async def _stored(database: AsyncDatabase[Row], keys: Sequence[str], source: str, since: Since) -> bool:
-    """Whether everything until then is dealt with; what lies as a dead letter is not."""
+    """Whether everything until then is dealt with; what lies as a dead letter is not. Raises UnknownSource."""
     # The position first: what it has passed was stored, or buried, before it was.
-    passed = await _passed(database, source, since)
+    position = await _position(database, source)
     mine: Mapping[str, Any] = {"_id": {"$in": list(keys)}}
     if await database[DEAD_LETTERS].find_one(mine, {"_id": 1}) is not None:
         return False
     rows = await database[LEDGER].find(mine, {"version": 1, "updatedAt": 1}).to_list()
-    return passed or any(_covered(since, row.get("version"), row.get("updatedAt")) for row in rows)
+    if position.passed(since) or any(_covered(since, row.get("version"), row.get("updatedAt")) for row in rows):
+        return True
+    position.check(source)
+    return False
 
 
-async def _passed(database: AsyncDatabase[Row], source: str, since: Since) -> bool:
-    """Whether the worker's position is past that moment, and no scan of the source is under way."""
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """The worker's position in the stream, and how the scan of one source stands; None for what is not there."""
+
+    stream: Mapping[str, Any] | None
+    scan: Mapping[str, Any] | None
+
+    def passed(self, since: Since) -> bool:
+        """Whether the position is past that moment, and no scan of the source is under way."""
+        scanned = self.scan is not None and self.scan.get("done") is True
+        return scanned and self.stream is not None and _covered(since, self.stream.get("at"))
+
+    def check(self, source: str) -> None:
+        """Raise UnknownSource when the position speaks of other sources, and no scan brings this one to it."""
+        told = None if self.stream is None else self.stream.get("sources")
+        followed = [str(one) for one in cast("list[object]", told)] if isinstance(told, list) else [source]
+        if source not in followed and (self.scan is None or self.scan.get("done") is True):
+            name = ascii(source)[1:-1][:_LONGEST_NAME]
+            message = f"no worker follows {name}{near(source, followed)}: it follows {', '.join(followed)}"
+            raise UnknownSource(message)
+
+
+async def _position(database: AsyncDatabase[Row], source: str) -> _Position:
     names = {"_id": {"$in": [STREAM_ID, f"{SCAN}{source}"]}}
-    rows = {row["_id"]: row for row in await database[CHECKPOINTS].find(names, {"at": 1, "done": 1}).to_list()}
-    stream, scan = rows.get(STREAM_ID), rows.get(f"{SCAN}{source}")
-    scanned = scan is not None and scan.get("done") is True
-    return scanned and stream is not None and _covered(since, stream.get("at"))
+    found = database[CHECKPOINTS].find(names, {"at": 1, "done": 1, "sources": 1})
+    rows = {row["_id"]: row for row in await found.to_list()}
+    return _Position(rows.get(STREAM_ID), rows.get(f"{SCAN}{source}"))
 
 
 def _covered(since: Since, version: object, stored_at: object = None) -> bool:

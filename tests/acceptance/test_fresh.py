@@ -1,5 +1,7 @@
 """`fresh` beside a real worker: after a save, until that very version is stored and found."""
 
+import asyncio
+import json
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,10 @@ from bson import ObjectId
 from pymongo.asynchronous.database import AsyncDatabase
 
 from brain.knowledge.connect import Row, Target, open_client
-from brain.knowledge.fresh import Freshness, Since, fresh
+from brain.knowledge.fresh import Freshness, Since, UnknownSource, fresh
 from brain.knowledge.pin import OPENAI_SMALL
 from brain.knowledge.search.service import KnowledgeSearch
-from tests.support.processes import Embedder, Worker, embedder, environment, worker
+from tests.support.processes import Embedder, Finished, Worker, command, embedder, environment, worker
 from tests.support.search_stage import FixedEmbedder
 
 pytestmark = pytest.mark.slow
@@ -128,6 +130,41 @@ async def test_what_cannot_be_stored(
         fake.script({"*": {}})
     saved = await Backend(database).save("odd", description="Fit to be read.")
     assert await fresh(search, database, "trickipedia", "odd", saved, PATIENCE) == FOUND
+
+
+async def test_a_source_that_nobody_follows(
+    running: Worker, search: KnowledgeSearch, database: AsyncDatabase[Row]
+) -> None:
+    """Is said at once, with the name that was meant: no wait would make it fresh."""
+    asked = asyncio.get_running_loop().time()
+    with pytest.raises(UnknownSource, match="did you mean trickipedia") as told:
+        await fresh(search, database, "trickipediaa", "ollie", Since(milliseconds=0), PATIENCE)
+    assert "couch_videos" in str(told.value)
+    assert asyncio.get_running_loop().time() - asked < PATIENCE / 2
+
+
+async def test_from_the_command_line(
+    running: Worker, database: AsyncDatabase[Row], mongo_uri: str, database_name: str
+) -> None:
+    """For a script that has just saved: 0 when it is fresh, 1 when the wait ended before, 64 when it never will be."""
+    env = environment(ATLAS_URI=mongo_uri, ATLAS_DB=database_name)
+    id_ = ObjectId()
+    saved = await Backend(database).save(id_, name="Ollie", category="Skateboarding", description="Pop.", url="ollie")
+    moment = saved.operation_time
+    assert moment is not None
+
+    async def told(*words: str) -> Finished:
+        return await asyncio.to_thread(command, "fresh", *words, "--json", env=env, module="brain")
+
+    now = await told("trickipedia", str(id_), "--wait", "30")
+    assert (now.code, now.value) == (0, {"ok": True, "stored": True, "searchable": True}), now
+    then = await told("trickipedia", str(id_), "--since", json.dumps({"t": moment.time, "i": moment.inc}))
+    assert (then.code, then.value["ok"]) == (0, True), then
+    later = await told("trickipedia", str(id_), "--since", "4000000000000", "--wait", "0")
+    assert (later.code, later.value) == (1, {"ok": False, "stored": False, "searchable": False}), later
+    for words in (("tricks", "x"), ("trickipedia", "x", "--since", "yesterday"), ("trickipedia", "x", "--wait", "61")):
+        wrong = await told(*words)
+        assert (wrong.code, wrong.value["error"]["type"]) == (64, "UsageError"), wrong
 
 
 async def test_without_a_worker(search: KnowledgeSearch, database: AsyncDatabase[Row]) -> None:

@@ -76,7 +76,9 @@ def test_the_command_line_repeats_the_constants_rightly() -> None:
     """`brain.cli` spells out what it will not import for its help."""
     from brain import cli  # noqa: PLC0415 kept beside what it is compared with
     from brain.knowledge.chunk import DOC_TYPES  # noqa: PLC0415 likewise
+    from brain.knowledge.fresh import LONGEST_WAIT  # noqa: PLC0415 likewise
     from brain.knowledge.search import service  # noqa: PLC0415 likewise
 
     assert cli.DOC_TYPES == DOC_TYPES
+    assert cli.LONGEST_WAIT == LONGEST_WAIT
     assert (cli.DEFAULT_LIMIT, cli.MOST_HITS) == (service.DEFAULT_LIMIT, service.MOST_HITS)
