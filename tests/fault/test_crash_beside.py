@@ -1,6 +1,5 @@
-"""kill -9 beside a dead letter and a request, and a freeze at every place: the rest of the crash matrix."""
+"""kill -9 beside a dead letter, a request and a scan: the rest of the crash matrix."""
 
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fault.test_crash_matrix import LIVE, MATRIX
+from tests.fault.test_crash_matrix import MATRIX
 from tests.support.crashes import (
     Figures,
     Record,
@@ -21,7 +20,7 @@ from tests.support.crashes import (
     until_killed,
     until_leading,
 )
-from tests.support.oracle import CLEAN, Oracle, frozen
+from tests.support.oracle import Oracle
 from tests.support.processes import PATIENCE, ROOT, Embedder, eventually, worker
 
 pytestmark = pytest.mark.slow
@@ -112,29 +111,5 @@ def _scan_of(database: Store, source: str) -> dict[str, Any]:
     return database.freshness_checkpoints.find_one({"_id": f"scan/{source}"}) or {}
 
 
-def test_a_freeze_at_every_place(tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder) -> None:
-    """SIGSTOP at a place, a newer version meanwhile, SIGCONT: the newer version is what is stored."""
-    database.trickipedia.insert_one(trick("Base", "Says 0."))
-    frozen_at = [place for place in LIVE if place not in {"leading", "answering", "draining", "drained"}]
-    with Oracle(env) as oracle:
-        for place in frozen_at:
-            armed = tmp_path / f"armed-{place}"
-            with doomed(tmp_path, env, place, armed, act="freeze") as running:
-                until_leading(running)
-                armed.touch()
-                database.trickipedia.update_one({"name": "Base"}, {"$set": {"description": f"Before {place}."}})
-                eventually(lambda: frozen(running.child.pid), f"the freeze at {place}")
-                database.trickipedia.update_one({"name": "Base"}, {"$set": {"description": f"After {place}."}})
-                running.child.send_signal(signal.SIGCONT)
-                _until_says(database, f"After {place}.")
-                oracle.until_clean()
-                assert running.stop() == 0
-                assert oracle.differences() == CLEAN
-
-
 def _until_letters(database: Store, number: int) -> None:
     eventually(lambda: database.freshness_dead_letters.count_documents({}) == number, f"{number} letters")
-
-
-def _until_says(database: Store, words: str) -> None:
-    eventually(lambda: words in texts(database)["Base"], f"a chunk that says {words!r}")
