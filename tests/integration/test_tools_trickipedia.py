@@ -56,6 +56,11 @@ def names(answer: Answer) -> list[str]:
         ("kick flip", "Kickflip"),
         ("kíckflip", "Kickflip"),
         ("soul grind", "Soul Grind"),
+        ("kickflips", "Kickflip"),
+        ("teach me some TRE FLIPS", "Tre Flip (360 Flip)"),
+        ("50-50 grinds on a ledge", "50-50 Grind"),
+        ("back threes", "Backside 360"),
+        ("boneless", "Boneless"),
     ],
 )
 async def test_names_aliases_and_slang_come_first(quiet: ToolWorld, search: str, first: str) -> None:

@@ -15,6 +15,7 @@ NAMES = {
     "back": ["Backside 360"],
     "odd": ["50-50 (Switch) + 180 Out"],
     "plus": ["c++ (switch)"],
+    "press": ["Nose Press"],
 }
 
 
@@ -34,6 +35,10 @@ NAMES = {
         ("50-50 (switch) + 180 out", "odd"),
         ("c++ (switch)", "plus"),
         ("kick-flip", "kick"),
+        ("kick flips", "kick"),
+        ("are 360 flips hard", "tre"),
+        ("back threes", "back"),
+        ("nose presses", "press"),
     ],
 )
 def test_a_question_names_a_trick(question: str, first: str) -> None:

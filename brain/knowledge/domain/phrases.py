@@ -16,6 +16,8 @@ MOST_WORDS: Final = 20
 """Words of a question that are read."""
 LONGEST_RUN: Final = 6
 """Words of a name inside a question."""
+SHORTEST_PLURAL: Final = 3
+"""Characters: "50s" is one, "bs" (backside) is none."""
 
 _COMMON_WORDS: Final = """
     a about after an and any are at be been before can could do does for from get have how i if in into is it its just
@@ -91,11 +93,20 @@ def _texts(run: str) -> tuple[str, ...]:
 
 
 def _variants(run: str) -> Iterator[str]:
-    yield run
-    yield from spelled_out(run)
-    words = run.split()
-    if len(words) == 2:  # noqa: PLR2004 - "50 50" is written "50-50", "kick flip" "kickflip"
-        yield "-".join(words)
-        yield "".join(words)
-    if "-" in run:
-        yield run.replace("-", " ")
+    for form in (run, *_singulars(run)):
+        yield form
+        yield from spelled_out(form)
+        words = form.split()
+        if len(words) == 2:  # noqa: PLR2004 - "50 50" is written "50-50", "kick flip" "kickflip"
+            yield "-".join(words)
+            yield "".join(words)
+        if "-" in form:
+            yield form.replace("-", " ")
+
+
+def _singulars(run: str) -> list[str]:
+    """What the run may be the plural of: "nose presses" of "nose press", and of "nose presse", which names nothing."""
+    last = run[-SHORTEST_PLURAL:].lower()
+    if len(last) < SHORTEST_PLURAL or " " in last or not last.endswith("s") or last.endswith("ss"):
+        return []
+    return [run[:-1], *([run[:-2]] if last.endswith("es") else [])]
