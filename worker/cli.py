@@ -118,7 +118,7 @@ def plan(where: Where, sources: tuple[str, ...]) -> int:
     "--sample",
     type=click.IntRange(0, MOST_SAMPLED),
     metavar="N",
-    help="Embed N stored texts again, to find vectors of another model (default: 8 by the local model, else 0).",
+    help="Embed N stored texts again, to find vectors of another model (default: 8).",
 )
 def verify(where: Where, sources: tuple[str, ...], *, repair: bool, sample: int | None) -> int:
     """Recompute every chunk's text from the sources and say what differs from what is stored."""

@@ -42,7 +42,7 @@ def pin_build(where: Where, *, model: str | None, dimensions: int | None, provid
     "--sample",
     type=click.IntRange(0, MOST_SAMPLED),
     metavar="N",
-    help="Embed N stored texts again, to find vectors of another model (default: 8 by the local model, else 0).",
+    help="Embed N stored texts again, to find vectors of another model (default: 8).",
 )
 @everywhere
 def pin_switch(where: Where, *, accept_dead_letters: bool, accept_unwatched: bool, sample: int | None) -> int:

@@ -162,15 +162,18 @@ def test_beside_a_worker_that_is_catching_up(
 
 
 def test_vectors_of_another_model_that_say_they_are_ours(database: Rows, env: dict[str, str], fake: Embedder) -> None:
-    """Same width, right name, wrong vectors: found by embedding a sample again, which is asked for; and mended."""
+    """Same width, right name, wrong vectors: found by embedding a few again, or as many as are asked for."""
     ids = _fill(database, env, 12)
     rng = np.random.default_rng(7)
     for id_ in ids[:6]:
         foreign = rng.standard_normal(1536).astype(np.float32)
         database.knowledge_chunks.update_one({"_id": id_}, {"$set": {"embedding": vector_value(foreign)}})
     before = fake.counters()["texts"]
-    free = command("verify", "--json", env=env).value
-    assert (free["ok"], free["sample"], fake.counters()["texts"] - before) == (True, None, 0)
+    few = command("verify", "--json", env=env).value  # 8 of 12, of which 6 are wrong
+    assert (few["ok"], few["sample"]["checked"], fake.counters()["texts"] - before) == (False, 8, 8)
+    assert few["wrongModel"] == few["sample"]["wrong"] >= 2
+    none = command("verify", "--sample", "0", "--json", env=env).value
+    assert (none["ok"], none["sample"]) == (True, None)
     found = command("verify", "--sample", "100", "--json", env=env)
     assert (found.code, found.value["wrongModel"], found.value["sample"]) == (1, 6, {"checked": 12, "wrong": 6})
     assert found.value["sources"]["trickipedia"]["wrongModel"] == 6
@@ -180,3 +183,6 @@ def test_vectors_of_another_model_that_say_they_are_ours(database: Rows, env: di
     assert (repaired["ok"], repaired["repaired"], repaired["sample"]["wrong"]) == (True, 6, 0)
     fake.script({"*": {"kind": "status", "status": 401, "body": "{}"}})
     assert command("verify", "--sample", "3", "--json", env=env).code == 78
+    unasked = command("verify", "--json", env=env)
+    assert (unasked.code, unasked.value["ok"], unasked.value["sample"]["checked"]) == (0, True, 0)
+    assert "key" in unasked.value["sample"]["skipped"]

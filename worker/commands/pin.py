@@ -7,14 +7,13 @@ from typing import Final, Literal
 
 import click
 
-from brain.knowledge.embedding.choose import is_local
 from brain.knowledge.pin import Pin
 from worker.app import opened
-from worker.audit.sample import VectorSample
+from worker.audit.sample import A_FEW, VectorSample
 from worker.audit.verify import Suspects, settle
 from worker.commands.pin_desk import PinDesk, Standing, pin_desk, reasons_against
 from worker.commands.progress import Spinner
-from worker.commands.verify import LOCAL_SAMPLE, PATIENCE
+from worker.commands.verify import PATIENCE
 from worker.commands.where import Where
 from worker.errors import EXIT_DIFFERENCES, EXIT_OK
 from worker.generations import Generations
@@ -93,12 +92,11 @@ async def drop(where: Where, name: str | None, *, yes: bool) -> int:
 async def differences(app: App, pin: Pin, spinner: Spinner, wanted: int | None = None) -> Suspects:
     """What of a generation differs from the documents; beside a running worker, what still does after a while.
 
-    So many stored vectors are embedded again (None: a few by a model in this process, none by a provider's).
+    So many stored vectors are embedded again (None: a few), to see that they are the model's.
     """
     sources, auditor = app.settings.sources, app.auditor(pin)
     client = app.embedders.client(pin)
-    default = LOCAL_SAMPLE if is_local(pin.model) else 0
-    sample = VectorSample(default if wanted is None else wanted, app.around.rng)
+    sample = VectorSample(A_FEW if wanted is None else wanted, app.around.rng)
     suspects = await auditor.audit(sources, spinner.told, sample)
     if await app.lease.holder() is not None:
         suspects = await settle(auditor, suspects, sources, app.clock, PATIENCE)

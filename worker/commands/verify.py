@@ -8,17 +8,16 @@ from typing import Final, cast
 from rich.console import Group
 from rich.text import Text
 
-from brain.knowledge.embedding.choose import is_local
 from worker.app import opened
 from worker.audit.lateness import CatchingUp, catching_up
 from worker.audit.repair import steps
-from worker.audit.sample import VectorSample
+from worker.audit.sample import A_FEW, VectorSample
 from worker.audit.verify import KINDS, Suspects, settle
 from worker.commands.leading import hand_over
 from worker.commands.progress import Spinner
 from worker.commands.where import Where, table
-from worker.errors import EXIT_DIFFERENCES, EXIT_OK
-from worker.model import DocKey
+from worker.errors import EXIT_DIFFERENCES, EXIT_OK, KnowledgeError
+from worker.model import AuditedChunk, DocKey
 from worker.parts import App
 from worker.pipeline.leader import Leader
 
@@ -27,10 +26,6 @@ PATIENCE: Final = 30.0
 
 ROUNDS: Final = 3
 """Repairs in a row: what a repair shows to differ (a neighbour of another name) is mended by the next."""
-
-LOCAL_SAMPLE: Final = 8
-"""Vectors that are embedded again where nobody asked: by a model in this process, at no price. A provider's model is
-asked only with `--sample`, since that costs money and needs the provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +39,23 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one look found; `checked` vectors were embedded again and `foreign` of them are another model's."""
+    """What one look found; `checked` vectors were embedded again and `foreign` of them are another model's.
+
+    `unsampled`: why none was, though some should have been.
+    """
 
     suspects: Suspects
     late: CatchingUp | None
     checked: int
     foreign: int
+    unsampled: str | None
+
+    @property
+    def sample(self) -> Mapping[str, object] | None:
+        """What became of the sample, as a row."""
+        if self.unsampled is not None:
+            return {"checked": 0, "wrong": 0, "skipped": self.unsampled}
+        return {"checked": self.checked, "wrong": self.foreign} if self.checked else None
 
 
 async def verify(where: Where, order: Order) -> int:
@@ -70,8 +76,7 @@ async def verify(where: Where, order: Order) -> int:
 
 
 async def _look(app: App, sources: Sequence[str], order: Order, progress: Callable[[str, int], None]) -> Found:
-    default = LOCAL_SAMPLE if is_local(app.pin.model) else 0
-    sample = VectorSample(default if order.sample is None else order.sample, app.around.rng)
+    sample = VectorSample(A_FEW if order.sample is None else order.sample, app.around.rng)
     auditor = app.auditor()
     suspects = await auditor.audit(sources, progress, sample)
     leader = await app.lease.holder()
@@ -79,8 +84,18 @@ async def _look(app: App, sources: Sequence[str], order: Order, progress: Callab
         suspects = await settle(auditor, suspects, sources, app.clock, PATIENCE)
     papers, stream = app.world.papers, app.world.stream
     late = await catching_up(leader, papers.checkpoints, stream, sources) if suspects else None
-    foreign = await sample.foreign(app.client)
-    return Found(suspects.with_foreign(foreign), late, len(sample.rows), len(foreign))
+    foreign, unsampled = await _foreign(app, sample, asked=order.sample is not None)
+    return Found(suspects.with_foreign(foreign), late, len(sample.rows), len(foreign), unsampled)
+
+
+async def _foreign(app: App, sample: VectorSample, *, asked: bool) -> tuple[Sequence[AuditedChunk], str | None]:
+    """The rows of another model, or why that cannot be known now; who asked for it gets the error."""
+    try:
+        return await sample.foreign(app.client), None
+    except KnowledgeError as error:
+        if asked:
+            raise
+        return [], str(error)
 
 
 async def _repair(app: App, suspects: Suspects) -> None:
@@ -103,7 +118,7 @@ async def _report(app: App, sources: Sequence[str], found: Found, first: int) ->
         "deadLettered": len(letters),
         "repaired": max(0, first - left),
         "catchingUp": None if found.late is None else found.late.as_row(),
-        "sample": {"checked": found.checked, "wrong": found.foreign} if found.checked else None,
+        "sample": found.sample,
         "sources": {
             source: {**(await app.counts(source)), **{kind: found.suspects.count(source)[kind] for kind in KINDS}}
             for source in sources
@@ -126,7 +141,9 @@ def _shown(report: Mapping[str, object], found: Found) -> Group:
     lines = [f"{verdict}{dead}{repaired}."]
     if found.late is not None:
         lines.append(found.late.sentence())
-    if found.checked:
+    if found.unsampled is not None:
+        lines.append(f"No stored vector was embedded again: {found.unsampled}")
+    elif found.checked:
         wrong = "all as the model gives them" if not found.foreign else f"{found.foreign} of another model"
         lines.append(f"{found.checked} stored vectors embedded again: {wrong}.")
     if found.foreign:
