@@ -20,8 +20,8 @@ SAME: Final = 0.95
 """The least cosine of two embeddings of one text by one model."""
 
 A_FEW: Final = 8
-"""Vectors that are looked at where nobody said how many: less than a hundredth of a cent at a provider, past every budget
-and limit. Where a tenth of all rows is wrong they tell with probability 0.57, where half is, with 0.996."""
+"""Vectors that are looked at where nobody said how many: less than a hundredth of a cent at a provider, past every
+budget and limit. Where a tenth of all rows is wrong they tell with probability 0.57, where half is, with 0.996."""
 
 REQUEST: Final = 64
 """Texts of one request: at 512 tokens each, far below any provider's limit."""
