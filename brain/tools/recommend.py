@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, cast
 from pydantic import Field
 
 from brain.cards import trick_card
+from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
@@ -29,6 +30,7 @@ MOST_RECOMMENDED: Final = 5
 LONGEST_TEXT: Final = 200  # characters
 _MOST_LANDED: Final = 200
 _MOST_BEGINNER: Final = 40
+_NOBODY: Final = "nobody is signed in, so what they have landed is not known"
 
 Basis = Literal["next_steps", "landed_tricks", "beginner_tricks"]
 
@@ -84,7 +86,14 @@ class _Step:
 
 
 async def recommend_next_trick(context: ToolContext, arguments: RecommendNextTrick) -> NextTricks:
-    """Next steps of the named trick; else of what the rider has landed; else tricks for beginners."""
+    """Next steps of the named trick; else of what the rider has landed; else tricks for beginners.
+
+    Of who is not signed in nothing is known to be landed: without a trick or a sport there is nothing to go by.
+    Raises ToolFailure (`not_signed_in`).
+    """
+    if context.user_id is None and arguments.trick_name is None and arguments.sport is None:
+        message = f"{_NOBODY}: give a trick or a sport, or ask them to sign in"
+        raise ToolFailure(code="not_signed_in", message=message)
     sport, notes = known_sport(arguments.sport), list(filter(None, [ignored_sport(arguments.sport)]))
     rider = await _rider(context)
     if arguments.trick_name is not None:
@@ -99,7 +108,7 @@ async def recommend_next_trick(context: ToolContext, arguments: RecommendNextTri
     steps = [step for step in await _steps(context, known) if not has(step.target, rider.listed)]
     if steps:
         return _told("landed_tricks", _by_readiness(steps, known)[:MOST_RECOMMENDED], rider, context.origin, notes)
-    notes.append("nothing new follows from what the rider has landed" if rider.landed else "nothing is landed yet")
+    notes.append(_nothing_from_landed(context, rider))
     sports = [sport] if sport else [*rider.sports] or [None]
     if sports == [None]:
         notes.append("ask which sport they ride")
@@ -108,6 +117,8 @@ async def recommend_next_trick(context: ToolContext, arguments: RecommendNextTri
 
 
 async def _rider(context: ToolContext) -> _Rider:
+    if context.user_id is None:
+        return _Rider(frozenset(), frozenset(), (), ())
     lists = await tricks_on(context, await own_lists(context))
     tricks = [trick for several in lists.values() for trick in several]
     landed = [trick.name for trick in tricks if trick.progress == "landed"]
@@ -167,6 +178,12 @@ async def _beginner(context: ToolContext, sports: Sequence[str | None], rider: _
     )
 
 
+def _nothing_from_landed(context: ToolContext, rider: _Rider) -> str:
+    if context.user_id is None:
+        return _NOBODY
+    return "nothing new follows from what the rider has landed" if rider.landed else "nothing is landed yet"
+
+
 def _nothing_after(asked: str, rows: Sequence[Row]) -> str:
     if rows:
         return f"no next steps after {trick_name(Fields(rows[0]))} are left"
@@ -215,11 +232,13 @@ def _cards(found: NextTricks) -> list[Card]:
 TOOLS: Final[tuple[AnyTool, ...]] = (
     Tool(
         name="recommend_next_trick",
-        description="What the rider could learn next: after a trick by name, else from what they have landed.",
+        description=(
+            "What to learn next: after a trick by name, else from what the rider has landed, else for beginners of a "
+            "sport."
+        ),
         arguments=RecommendNextTrick,
         result=NextTricks,
         handler=recommend_next_trick,
         cards=_cards,
-        scope="user",
     ),
 )

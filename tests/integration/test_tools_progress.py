@@ -136,6 +136,18 @@ async def test_beginners_begin_somewhere(world: ToolWorld) -> None:
     assert "ask which sport" in (await world.call("recommend_next_trick", SAM)).data["note"]
 
 
+async def test_who_is_not_signed_in_can_ask_for_a_trick_or_a_sport(world: ToolWorld) -> None:
+    """Nothing of a rider is needed for those two; without either there is nothing to go by."""
+    told = await world.call("recommend_next_trick", trick_name="kickflip")
+    assert (told.data["basis"], told.data.get("note")) == ("next_steps", None)
+    assert names(told.data["recommendations"]) == ["Varial Kickflip", "Hardflip"]
+    told = await world.call("recommend_next_trick", sport="surf")
+    assert (told.data["basis"], names(told.data["recommendations"])[0]) == ("beginner_tricks", "Pop Up")
+    assert told.data["note"] == "nobody is signed in, so what they have landed is not known"
+    told = await world.call("recommend_next_trick")
+    assert (told.code, "a trick or a sport" in told.error["message"]) == ("not_signed_in", True)
+
+
 async def test_an_unknown_trick_is_said_to_be_unknown(world: ToolWorld) -> None:
     """And the answer follows from what is landed."""
     told = await world.call("recommend_next_trick", JUNO, trick_name="zorp (.*")
