@@ -156,14 +156,14 @@ def test_noise_harms_nobody(rig: Rig, noise: bytes, capfd: pytest.CaptureFixture
 
 
 def test_clients_that_do_nothing_keep_nobody_out(rig: Rig) -> None:
-    """Far more silent connections than are allowed, and a scraper still gets its answer within a second."""
+    """Far more silent connections than are allowed, and a scraper gets its answer before the time of any is over."""
     with ExitStack() as stack:
         for _ in range(MOST_CONNECTIONS * 4):
             connection = stack.enter_context(rig.connect())
             connection.sendall(b"GET /metr")
         began = time.monotonic()
         assert rig.ask("/readyz")[0] == 503
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < CONNECTION_SECONDS
 
 
 def test_a_dripping_client_is_ended(rig: Rig) -> None:
@@ -180,7 +180,7 @@ def test_a_dripping_client_is_ended(rig: Rig) -> None:
                 assert time.monotonic() - began < CONNECTION_SECONDS * 3
             except OSError:
                 break
-    assert CONNECTION_SECONDS * 0.8 < time.monotonic() - began < CONNECTION_SECONDS * 2
+    assert CONNECTION_SECONDS * 0.8 < time.monotonic() - began < CONNECTION_SECONDS * 3
 
 
 def test_a_scraper_that_does_not_read_is_ended(rig: Rig) -> None:
@@ -192,7 +192,7 @@ def test_a_scraper_that_does_not_read_is_ended(rig: Rig) -> None:
         assert rig.ask("/healthz")[0] == 200
         began = time.monotonic()
         rig.server.stop()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < CONNECTION_SECONDS
 
 
 def test_a_flood_is_answered(rig: Rig) -> None:

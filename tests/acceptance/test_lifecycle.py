@@ -20,6 +20,9 @@ from worker.errors import ConfigurationFault, FencedOff, Poison, Unreachable
 from worker.lifecycle import Notifier, Stop, beat, code_of, supervise
 from worker.observe.health import Heartbeat
 
+SOON = 10.0
+"""Seconds: half a drain, a third of what the child works. A start or an end on a busy machine takes less."""
+
 CHILD = """
 import asyncio, sys, time
 from worker.lifecycle import Stop, supervise
@@ -81,13 +84,13 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str, list[str], float]:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_one_signal_drains(number: signal.Signals) -> None:
-    """PM2's signal and systemd's mean the same: finish, then exit 0; idle takes no second."""
+    """PM2's signal and systemd's mean the same: finish, then exit 0; idle waits for no drain."""
     with child("idle") as process:
         process.send_signal(number)
         code, out, actions, took = end(process)
     assert (code, out) == (0, "draining\nbye\n")
     assert actions == ["stop_requested"]
-    assert took < 1.5
+    assert took < SOON
 
 
 def test_a_drain_has_an_end() -> None:
@@ -97,7 +100,7 @@ def test_a_drain_has_an_end() -> None:
         code, out, actions, took = end(process)
     assert (code, out) == (0, "draining\nbye\n")
     assert actions == ["stop_requested", "drain_cut"]
-    assert took < 2
+    assert took < SOON
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
@@ -111,7 +114,7 @@ def test_a_second_signal_stops_now(second: signal.Signals) -> None:
         code, out, actions, took = end(process)
     assert (code, out) == (0, "bye\n")
     assert actions == ["stop_requested", "stop_now"]
-    assert took < 1.5
+    assert took < SOON
 
 
 def test_a_second_signal_ends_a_blocked_process_too() -> None:
@@ -121,7 +124,7 @@ def test_a_second_signal_ends_a_blocked_process_too() -> None:
         process.send_signal(signal.SIGTERM)
         code, out, _, took = end(process)
     assert (code, out) == (0, "")
-    assert took < 2.5
+    assert took < SOON
 
 
 @pytest.mark.parametrize("mode", ["blocked", "thread"])
@@ -134,7 +137,7 @@ def test_a_stop_has_an_end_whatever_still_runs(mode: str) -> None:
         process.send_signal(signal.SIGINT)
         code, _, actions, took = end(process)
     assert (code, actions[-1]) == (0, "stop_cut")
-    assert took < 5
+    assert took < SOON
 
 
 def test_hangup_does_not_stop() -> None:
@@ -222,17 +225,17 @@ async def test_a_background_task_that_merely_ends_is_a_bug() -> None:
 
 async def test_a_cancelled_supervisor_leaves_no_task() -> None:
     """Cancelling the supervisor cancels what it supervises."""
-    ended = asyncio.Event()
+    began, ended = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
+        began.set()
         try:
             await forever()
         finally:
             ended.set()
 
     task = asyncio.create_task(supervise(work(), {"lease": forever()}, Stop(), 1))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await began.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

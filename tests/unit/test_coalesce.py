@@ -131,8 +131,7 @@ def test_a_full_coalescer_makes_the_next_one_wait() -> None:
         await asyncio.sleep(5)
         assert [task.done() for task in putting] == [False, False, False]
         await coalescer.release(await coalescer.take(10))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await asyncio.sleep(1)
         assert [task.done() for task in putting] == [True, True, False]
         assert coalescer.unsettled == 2
         await coalescer.release(await coalescer.take(10))
