@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bson import Timestamp
 from pymongo import MongoClient
 
 from tests.support.crashes import settings, texts, trick
 from tests.support.oracle import CLEAN, Oracle, frozen
-from tests.support.processes import embedder, eventually, worker
+from tests.support.processes import command, embedder, eventually, free_port, worker
 from tests.support.secantus import SHORT, secantus
 
 NAME = "gap"
@@ -81,3 +82,30 @@ def test_a_leader_that_the_history_outran_scans_again(short_uri: str, tmp_path: 
             assert running.stop() == 0
         with Oracle(env, ["trickipedia"]) as oracle:
             assert oracle.differences() == CLEAN
+
+
+@pytest.mark.slow
+def test_the_headroom_is_how_far_the_history_reaches_behind_the_position(tmp_path: Path) -> None:
+    """The metric against the database's own first entry and the stored position; `check-config` says it is exact."""
+    with (
+        secantus(tmp_path, "--noop-heartbeat-seconds", "1") as server,
+        embedder() as fake,
+        MongoClient[dict[str, Any]](server.uri) as client,
+    ):
+        env = settings(server.uri, NAME, fake, WORKER_SOURCES="trickipedia")
+        history = client["local"]["oplog.rs"]
+        first = history.find_one({}, sort=[("$natural", 1)])
+        assert first is not None
+        eventually(lambda: history.count_documents({"ts": {"$gte": Timestamp(first["ts"].time + 5, 0)}}), "its age")
+        checked = command("check-config", "--json", env={**env, "WORKER_METRICS_PORT": str(free_port())})
+        assert checked.value["history"] == {"readable": True}
+        with worker(tmp_path, env) as running:
+            running.until_ready()
+            eventually(lambda: running.metric("freshness_history_headroom_seconds") > 0, "the figure")
+            told = running.metric("freshness_history_headroom_seconds")
+            position = client[NAME]["freshness_checkpoints"].find_one({"_id": "stream"})
+            assert position is not None
+            behind = position["at"].time - first["ts"].time
+            assert behind >= 5
+            assert told == pytest.approx(behind, abs=5)
+            assert running.stop() == 0

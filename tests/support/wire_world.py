@@ -61,16 +61,19 @@ class HurriedClock:
 
 
 class Embedder:
-    """Implements EmbeddingClient, and remembers what it was sent."""
+    """Implements EmbeddingClient, and remembers what it was sent; it answers while it is `up`."""
 
     model = MODEL
 
     def __init__(self) -> None:
         self.sent: list[str] = []
+        self.up = asyncio.Event()
+        self.up.set()
 
     async def embed(self, texts: Sequence[str], purpose: Purpose = "document") -> Embedded:
         """Vectors."""
         self.sent += texts
+        await self.up.wait()
         return Embedded(tuple(vector_of(text) for text in texts), Usage(len(texts)))
 
     async def close(self) -> None:

@@ -3,6 +3,7 @@
 import os
 import socket
 from contextlib import closing
+from typing import Final
 
 from brain.knowledge.embedding.choose import provider_of
 from brain.knowledge.settings import load
@@ -11,6 +12,13 @@ from worker.commands.index_notice import index_notice
 from worker.commands.where import Where
 from worker.config import PREFIX, WorkerSettings, warnings
 from worker.errors import EXIT_OK, ConfigurationFault
+from worker.mongo.reach import first_entry
+
+_READABLE: Final = "its first entry may be read: the headroom is exact"
+_NOT_READABLE: Final = (
+    "its first entry may not be read: the headroom is found by trying, up to a tenth too small; a role with find on "
+    "local.oplog.rs has it exact"
+)
 
 
 async def check_config(where: Where) -> int:
@@ -24,6 +32,7 @@ async def check_config(where: Where) -> int:
         led = await app.lease.holder() is not None
         pin, uri = app.pin, app.shown_uri
         index = await index_notice(app)
+        readable = where.embedded or await first_entry(app.database) is not None
     if not led:  # beside a running worker the port is taken, and rightly
         _check_port(settings)
     said = [*warnings(settings, os.environ), *([index.warning] if index.warning is not None else [])]
@@ -33,6 +42,7 @@ async def check_config(where: Where) -> int:
         "database": {"uri": uri, "name": settings.atlas_db, "driver": settings.mongo_driver},
         "embedding": {"provider": provider_of(pin.model), **pin.as_row()},
         "index": index.words,
+        "history": {"readable": readable},
         "sources": list(settings.sources),
         "metrics": f"http://{settings.metrics_host}:{settings.metrics_port}/metrics",
     }
@@ -41,6 +51,7 @@ async def check_config(where: Where) -> int:
         f"database   {uri}, {settings.atlas_db}, by {settings.mongo_driver}",
         f"embedding  {provider_of(pin.model)}, {pin.model} ({pin.dimensions})",
         f"index      {index.words}",
+        f"history    {_READABLE if readable else _NOT_READABLE}",
         f"sources    {', '.join(settings.sources)}",
         f"metrics    {report['metrics']}",
         *(f"warning: {sentence}" for sentence in said),

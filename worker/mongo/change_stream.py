@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from bson import Timestamp
 
-from worker.errors import HistoryLost, KnowledgeError, Poison, Retryable, Unreachable
+from worker.errors import HistoryLost, Poison, Unreachable
 from worker.model import (
     DocKey,
     DocumentChanged,
@@ -26,6 +26,7 @@ from worker.model import (
 from worker.mongo.driver import Database
 from worker.mongo.errors import doing
 from worker.mongo.fragments import Fragments
+from worker.mongo.reach import Reach, first_entry
 from worker.mongo.silent import Prover
 from worker.mongo.tokens import token_time
 
@@ -60,6 +61,7 @@ class MongoChangeStream:
         self._watched = frozenset(watched)
         self._stall = stall
         self._keeps = keeps
+        self._reach = Reach(database)
         self._prover = Prover(database, lambda: asyncio.get_running_loop().time())
 
     async def now(self) -> Timestamp:
@@ -79,17 +81,16 @@ class MongoChangeStream:
         return told.replace(tzinfo=UTC) if isinstance(told, datetime) else None
 
     async def oldest(self) -> Timestamp | None:
-        """The time of the oldest entry of the history, or None where `local` may not be read (Atlas' shared tiers)."""
-        return await self._first_entry() if self._keeps is None else _before(await self.now(), self._keeps)
+        """The time of the oldest entry of the history, or None where that cannot be known.
 
-    async def _first_entry(self) -> Timestamp | None:
-        try:
-            rows = await self._database.beside("local").find("oplog.rs", {}, {"ts": 1}, sort=[("$natural", 1)], limit=1)
-        except Retryable:
-            raise  # not known now: whoever went on without it might go on past a gap
-        except KnowledgeError:
-            return None
-        return rows[0].get("ts") if rows else None
+        Exact where `local` may be read; else found by trying, and then up to a tenth, or a minute, too late.
+        """
+        if self._keeps is not None:
+            return _before(await self.now(), self._keeps)
+        told = await first_entry(self._database)
+        if told is not None or await self._prover.silent():
+            return told  # a server that is silent refuses no time either
+        return await self._reach.oldest(await self.now())
 
     async def follow(self, position: Position) -> AsyncIterator[StreamItem]:
         """Every step after the position; see the port."""
@@ -138,8 +139,11 @@ class MongoChangeStream:
             raise HistoryLost(message) from error
 
     async def _check_age(self, at: Timestamp) -> None:
-        """Raise HistoryLost for a time older than the history. An old token is refused by every server itself (286)."""
-        oldest = await self.oldest()
+        """Raise HistoryLost for a time older than the history, where its first entry is known.
+
+        Every server refuses an old token itself (286), and MongoDB an old time too.
+        """
+        oldest = await (self.oldest() if self._keeps is not None else first_entry(self._database))
         if oldest is not None and at < oldest:
             message = "the position is older than the oldest entry of the database's history"
             raise HistoryLost(message)

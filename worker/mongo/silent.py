@@ -44,10 +44,15 @@ class Prover:
         self._at = 0.0
         self._steps = 0
 
-    async def open(self, position: Position) -> None:
-        """A stream opens at this position. Where an unproven step led to it, the place before that one still counts."""
+    async def silent(self) -> bool:
+        """Whether the server is one that skips silently; asked once."""
         if self._silent is None:
             self._silent = await skips_silently(self._database)
+        return self._silent
+
+    async def open(self, position: Position) -> None:
+        """A stream opens at this position. Where an unproven step led to it, the place before that one still counts."""
+        await self.silent()
         if position.token is None or position.token != self._told:
             self._prove(position)
 

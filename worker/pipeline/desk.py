@@ -41,8 +41,9 @@ class Desk:
         self.watermark.skip(position, self._around.clock.monotonic())
 
     async def rescan(self, sources: Sequence[str], reason: str) -> None:
-        """Note that sources must be scanned."""
+        """Note that sources must be scanned; readiness hears of it before the stream goes on."""
         await self._book.want(sources, reason)
+        self._around.health.scans_pending(self._book.urgent)
 
     async def look(self, change: Change, settled: Callable[[], None]) -> None:
         """Take in any change; `settled` is called when its outcome is durable."""

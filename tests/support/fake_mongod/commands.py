@@ -22,10 +22,10 @@ STREAM: Final = "$changeStream"
 
 
 def name_of(command: Mapping[str, Any]) -> str:
-    """The name of a command; `watch` for an aggregate that opens a change stream."""
+    """The name of a command; `watch` for an aggregate that opens a change stream, `probe` where it is only to open."""
     name = next(iter(command))
     if name == "aggregate" and command["pipeline"] and STREAM in command["pipeline"][0]:
-        return "watch"
+        return "probe" if command["cursor"].get("batchSize", 2) <= 1 else "watch"
     return "hello" if name in {"ismaster", "isMaster"} else name
 
 
@@ -226,6 +226,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "update": _update,
     "delete": _delete,
     "watch": _watch,
+    "probe": _watch,
     "getMore": _get_more,
     "killCursors": _kill_cursors,
     "commitTransaction": _commit,

@@ -1,6 +1,7 @@
 """What goes wrong, by command and by occurrence.
 
-A command has its wire name; an aggregate that opens a change stream is called `watch`.
+A command has its wire name; an aggregate that opens a change stream is called `watch`, and `probe` when it asks for one
+event at most, to see whether it opens.
 """
 
 from collections import defaultdict, deque
