@@ -64,24 +64,6 @@ def test_a_signal_ends_it_in_every_phase(
         assert running.stop(number) == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_cuts_the_drain(
-    number: signal.Signals, tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder
-) -> None:
-    """Whoever asks twice does not wait for an embedder that does not answer."""
-    fake.script({"*": {"kind": "stall_headers"}})
-    calls = fake.counters()["calls"]
-    with worker(tmp_path, {**env, "WORKER_DRAIN_SECONDS": "120"}) as running:
-        until_leading(running)
-        database.trickipedia.insert_one(trick("Ollie", "Pop."))
-        until_called(fake, calls)
-        running.child.send_signal(number)
-        eventually(lambda: "stop_requested" in running.log.read_text(), "the first signal heard")
-        began = time.monotonic()
-        assert running.stop(number) == 0
-        assert time.monotonic() - began < SPARE
-
-
 @pytest.mark.parametrize("place", ["event", "taken", "checkpointing", "scanned", "draining"])
 def test_there_is_no_half_a_worker(place: str, tmp_path: Path, env: dict[str, str], database: Store) -> None:
     """A task that dies of a bug ends the process with 70, and the next start leads at once and catches up."""
