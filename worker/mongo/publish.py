@@ -21,8 +21,8 @@ from worker.model import Delta, Leadership, LedgerRow, Outcome, Publication
 from worker.mongo.driver import Database, Write
 from worker.mongo.fence import fence
 from worker.mongo.names import DEAD_LETTERS, LEDGER
-from worker.mongo.rows import chunk_fields, ledger_change, vector_fields
-from worker.mongo.shelf import ROOM, shelve, standing
+from worker.mongo.rows import chunk_fields, ledger_change, vector_fields, version_of
+from worker.mongo.shelf import shelve, standing
 from worker.mongo.transactions import Session
 
 _GUARD: Final = {"version": 1, "face": 1, "refs": 1, "seen": 1, "staleSince": 1}
@@ -49,18 +49,20 @@ class PublishTransaction:
         """Store what is not older than what is stored; the outcomes in the order of the publications."""
         await fence(self._database, self._leadership, session)
         stored = await self._rows({str(p.delta.key) for p in self._publications}, session)
-        current = [p for p in self._publications if not _superseded(p.delta, stored)]
+        now: Timestamp = session.operation_time
+        late = {str(p.delta.key) for p in self._publications if _superseded(p.delta, stored, now)}
+        current = [p for p in self._publications if str(p.delta.key) not in late]
         faces = await self._faces(current, session)
         shelved: list[Write] = []
         generations = _by_generation(self._pin, current)
         for pin, publications in generations.items():
-            shelved += await self._write_chunks(pin, publications, ROOM * len(generations), session)
-        ledger = [*self._ledger_writes(current, stored, faces), *shelved]
+            shelved += await self._write_chunks(pin, publications, len(generations), session)
+        ledger = [*self._ledger_writes(current, stored, faces, now), *shelved]
         await self._database.bulk(LEDGER, ledger, session=session)
         cleared = [str(p.delta.key) for p in current if p.delta.clears_dead_letter]
         if cleared:
             await self._database.bulk(DEAD_LETTERS, [DeleteMany({"_id": {"$in": cleared}})], session=session)
-        return [_outcome(p.delta, stored) for p in self._publications]
+        return ["superseded" if str(p.delta.key) in late else _outcome(p.delta) for p in self._publications]
 
     async def _rows(self, names: Iterable[str], session: Session) -> Mapping[str, Mapping[str, Any]]:
         wanted = list(names)
@@ -77,14 +79,14 @@ class PublishTransaction:
         return faces | {str(ledger.key): ledger.face for ledger in ledgers}
 
     async def _write_chunks(
-        self, pin: Pin, publications: Sequence[Publication], room: int, session: Session
+        self, pin: Pin, publications: Sequence[Publication], living: int, session: Session
     ) -> Sequence[Write]:
         """Write the chunks of one generation; what puts away the vectors that they replace is written later."""
         deltas = [p.delta for p in publications]
         rows = await standing(self._database, pin, deltas, session)
         writes = self._chunk_writes(pin, publications, {row["_id"] for row in rows})
         await self._database.bulk(pin.collection, writes, ordered=False, session=session)
-        return shelve(pin, deltas, rows, room)
+        return shelve(pin, deltas, rows, living)
 
     def _chunk_writes(self, pin: Pin, current: Sequence[Publication], there: AbstractSet[str]) -> list[Write]:
         """What this transaction has not seen `there` is inserted, half the work of an upsert on the embedded server."""
@@ -107,6 +109,7 @@ class PublishTransaction:
         current: Sequence[Publication],
         stored: Mapping[str, Mapping[str, Any]],
         faces: Mapping[str, str | None],
+        now: Timestamp,
     ) -> list[Write]:
         """Inserts first: the writes are ordered, and each change of their kind is a round trip."""
         new: list[Write] = []
@@ -114,7 +117,7 @@ class PublishTransaction:
         for delta in (p.delta for p in current):
             name = str(delta.key)
             if delta.ledger is not None:
-                ledger = _owing(delta.ledger, stored.get(name, {}), faces)
+                ledger = _owing(delta.ledger, stored.get(name, {}), faces, now)
                 fields = ledger_change(ledger, self._leadership.epoch, self._now)
                 if name in stored:
                     rows.append(UpdateOne({"_id": name}, fields))
@@ -151,25 +154,27 @@ def _debt(rows: Mapping[str, Any], version: Timestamp) -> Write:
     return UpdateMany(rows, {"$max": {"staleSince": version}})
 
 
-def _superseded(delta: Delta, stored: Mapping[str, Mapping[str, Any]]) -> bool:
+def _superseded(delta: Delta, stored: Mapping[str, Mapping[str, Any]], now: Timestamp) -> bool:
+    """Whether a newer version is stored. One that the database's own time has not come to is none: nobody has read it.
+
+    It would freeze its document for ever. Each true one was the time of a read, before it was stored.
+    """
     row = stored.get(str(delta.key))
-    return row is not None and row["version"] > delta.version
+    return row is not None and delta.version < version_of(row.get("version")) <= now
 
 
-def _outcome(delta: Delta, stored: Mapping[str, Mapping[str, Any]]) -> Outcome:
-    if _superseded(delta, stored):
-        return "superseded"
+def _outcome(delta: Delta) -> Outcome:
     return "deleted" if delta.ledger is not None and delta.ledger.deleted else "applied"
 
 
-def _owing(ledger: LedgerRow, row: Mapping[str, Any], faces: Mapping[str, str | None]) -> LedgerRow:
+def _owing(ledger: LedgerRow, row: Mapping[str, Any], faces: Mapping[str, str | None], now: Timestamp) -> LedgerRow:
     """The new row with its debt: one that is newer than its read, or its own where it shows a face that is not so.
 
     A wrong face that the former row showed already owes nothing again: the other document's own look will tell. The
     same version again is the same publication, whose first answer was lost: it decides nothing anew.
     """
     since: Timestamp | None = row.get("staleSince")
-    if row.get("version") != ledger.version and (since is None or since <= ledger.version):
+    if row.get("version") != ledger.version and (since is None or not ledger.version < since <= now):
         shown = set(zip(row.get("refs") or (), row.get("seen") or (), strict=False))
         strange = {(ref, face) for ref, face in zip(ledger.refs, ledger.seen, strict=True) if faces.get(ref) != face}
         since = ledger.version if strange - shown else None

@@ -20,7 +20,10 @@ from worker.mongo.rows import vector_of
 from worker.mongo.transactions import Session
 
 ROOM: Final = 16
-"""Vectors kept a document and generation, the latest: a few versions back, at 1,536 dimensions at most 100 KB a row."""
+"""Vectors kept of any document and generation, the latest: of a short one a few versions back."""
+
+MOST_BYTES: Final = 4_000_000
+"""Of a long document two versions are kept, up to so much in its row: 650 vectors of 1,536 numbers."""
 
 READ: Final = 200
 """Ids of one read: the embedded server takes the square of their number (100 in 0.05 s, 2,000 in 10 s), and the chunks
@@ -38,8 +41,11 @@ async def standing(database: Database, pin: Pin, deltas: Sequence[Delta], sessio
     return rows
 
 
-def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row], room: int = ROOM) -> Sequence[Write]:
-    """The writes that put away what these deltas replace or remove, out of the rows that stand there."""
+def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row], generations: int = 1) -> Sequence[Write]:
+    """The writes that put away what these deltas replace or remove, out of the rows that stand there.
+
+    So many generations live, which share the shelf.
+    """
     going = {id_: delta for delta in deltas for id_ in _going(delta)}
     away: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -48,11 +54,17 @@ def shelve(pin: Pin, deltas: Sequence[Delta], rows: Sequence[Row], room: int = R
         if ours and isinstance(digest, str) and isinstance(vector, Binary):
             kept = {"textHash": digest, "model": pin.model, "embedding": vector}
             away.setdefault(str(going[row["_id"]].key), []).append(kept)
-    # Of a long document no more than there is room for: all of its vectors would be larger than MongoDB's 16 MB.
+    rooms = {str(delta.key): _room(delta, pin, generations) for delta in deltas}
     return [
-        UpdateOne({"_id": name}, {"$push": {"shelf": {"$each": vectors[-room:], "$slice": -room}}})
+        UpdateOne({"_id": name}, {"$push": {"shelf": {"$each": vectors[-rooms[name] :], "$slice": -rooms[name]}}})
         for name, vectors in away.items()
     ]
+
+
+def _room(delta: Delta, pin: Pin, generations: int) -> int:
+    """How many vectors its row may keep: two versions of the document, before and after, in each generation."""
+    chunks = max(delta.kept + len(delta.rewrite) + len(delta.write), len(_going(delta)))
+    return min(max(ROOM, 2 * chunks) * generations, max(ROOM, MOST_BYTES // (4 * pin.dimensions)))
 
 
 def _going(delta: Delta) -> Sequence[str]:
