@@ -92,7 +92,7 @@ def spot_card(  # noqa: PLR0913 one parameter a field of the card
 def spots_list(spots: Iterable[Card | None], *, title: object = None) -> Card | None:
     """Several spots as one card, from their spot cards; None when there is none."""
     kept = ("_id", "name", "imageUrl", "rating", "category")
-    rows = [{key: card.data[key] for key in kept if key in card.data} for card in spots if card is not None]
+    rows = [{key: card.data[key] for key in kept if key in card.data} for card in made(spots)]
     if not rows:
         return None
     return Card("spots_list", _present(title=_text(title)) | {"spots": rows[:MOST_ROWS]})
@@ -113,6 +113,11 @@ def tricklist_card(
         progress=progress,
         difficulty=_text(difficulty),
     )
+
+
+def made(cards: Iterable[Card | None]) -> list[Card]:
+    """Those that could be made."""
+    return [card for card in cards if card is not None]
 
 
 def shown(cards: Iterable[Card], declared: Collection[str]) -> tuple[Card, ...]:

@@ -7,9 +7,9 @@ caller, in the context, never from the arguments: those are a model's words.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, Protocol, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.database import AsyncDatabase
@@ -49,6 +49,20 @@ class Arguments(BaseModel):
     """The base of every argument model: unknown names are refused, and a user id is never among them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class Coordinates(Arguments):
+    """The base of arguments that may name a place on the map: both coordinates or neither."""
+
+    latitude: float | None = Field(default=None, ge=-90, le=90, description="degrees north, with longitude")
+    longitude: float | None = Field(default=None, ge=-180, le=180, description="degrees east, with latitude")
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if (self.latitude is None) != (self.longitude is None):
+            message = "give latitude and longitude, or neither"
+            raise ValueError(message)
+        return self
 
 
 class Result(BaseModel):

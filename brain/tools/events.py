@@ -3,21 +3,21 @@
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, Final, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import datetime, timedelta
+from typing import Any, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.geo import Point, box_filter, boxes_around, distance_km, point_of
 from brain.knowledge.domain.links import event_path
+from brain.knowledge.domain.moments import local, zone_named
 from brain.knowledge.domain.places import is_in, parts
 from brain.knowledge.domain.visibility import event_is_upcoming
 from brain.knowledge.sports import canonical_sport, spellings
-from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext, Words
+from brain.tool import AnyTool, Coordinates, Result, Tool, ToolContext, Words
 from brain.trickbook.tricks import web_address
 
 DEFAULT_KM: Final = 100.0
@@ -36,22 +36,13 @@ _FIELDS: Final = dict.fromkeys(
 )
 
 
-class FindEvents(Arguments):
+class FindEvents(Coordinates):
     """What for and where; everything may be left out."""
 
-    sport: Words | None = None
+    sport: Words | None = Field(default=None, description="such as skateboarding")
     place: Words | None = Field(default=None, description="town, region, country or venue")
-    latitude: float | None = Field(default=None, ge=-90, le=90)
-    longitude: float | None = Field(default=None, ge=-180, le=180)
     radius_km: float | None = Field(default=None, gt=0, le=MOST_KM, description="100 when left out")
     limit: int | None = Field(default=None, ge=1, le=MOST_EVENTS, description="5 when left out, at most 10")
-
-    @model_validator(mode="after")
-    def _both(self) -> Self:
-        if (self.latitude is None) != (self.longitude is None):
-            message = "give latitude and longitude, or neither"
-            raise ValueError(message)
-        return self
 
 
 class EventFound(Result):
@@ -169,29 +160,10 @@ def _told(row: Row, origin: str, centre: Point | None) -> EventFound:
 
 def _when(fields: Fields, start: datetime | None, end: datetime | None) -> str:
     """Such as "2027-02-20 19:00 to 2027-02-20 23:30 (Europe/Berlin)"; days alone while the time is to be announced."""
-    zone, timed = _zone(fields.raw("timezone")), fields.raw("timeTba") is not True
-    told = [_local(moment, zone, timed=timed) for moment in (start, end) if moment is not None]
+    zone, timed = zone_named(fields.raw("timezone")), fields.raw("timeTba") is not True
+    form = "%Y-%m-%d %H:%M" if timed else "%Y-%m-%d"
+    told = [f"{local(moment, zone, timed=timed):{form}}" for moment in (start, end) if moment is not None]
     return f"{' to '.join(dict.fromkeys(told))} ({zone})" if timed else " to ".join(dict.fromkeys(told))
-
-
-def _local(moment: datetime, zone: tzinfo, *, timed: bool) -> str:
-    if not timed and moment == moment.replace(hour=0, minute=0, second=0, microsecond=0):
-        zone = UTC  # a day that was written without a time: in another zone it would be the day before
-    try:
-        local = moment.astimezone(zone)
-    except OverflowError:
-        local = moment
-    return f"{local:%Y-%m-%d %H:%M}" if timed else f"{local:%Y-%m-%d}"
-
-
-def _zone(name: object) -> tzinfo:
-    """The named time zone; UTC when it is unknown here."""
-    if not isinstance(name, str) or not name.isascii() or not name.isprintable():
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a name that is a folder of the zone database
-        return UTC
 
 
 TOOLS: Final[tuple[AnyTool, ...]] = (

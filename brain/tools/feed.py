@@ -41,7 +41,7 @@ class ReadFeed(Arguments):
     """Whose posts."""
 
     whose: Whose | None = Field(default=None, description="mine when left out")
-    sport: Words | None = None
+    sport: Words | None = Field(default=None, description="such as skateboarding")
     limit: int | None = Field(default=None, ge=1, le=MOST_POSTS, description="5 when left out, at most 10")
 
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from bson import ObjectId
+from pydantic import Field
 
-from brain.cards import trick_card
+from brain.cards import made, trick_card
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
@@ -31,8 +32,8 @@ _STRENGTHS: Final = {"required": 0, "recommended": 1, "helpful": 2}
 class LearningPath(Arguments):
     """To which trick."""
 
-    trick_name: Words
-    sport: Words | None = None
+    trick_name: Words = Field(description="the trick to learn")
+    sport: Words | None = Field(default=None, description="such as skateboarding; for a name that is in several")
 
 
 class PathStep(Result):
@@ -161,8 +162,7 @@ def _told(row: Row, why: _Why | None, origin: str) -> PathStep:
 def _cards(path: Path) -> list[Card]:
     """A card for the next trick to learn."""
     step = next((step for step in path.steps if step.name == path.next), None)
-    card = trick_card(step.id, step.name, difficulty=step.difficulty) if step else None
-    return [card] if card else []
+    return made([trick_card(step.id, step.name, difficulty=step.difficulty)] if step else [])
 
 
 TOOLS: Final[tuple[AnyTool, ...]] = (

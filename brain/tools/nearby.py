@@ -1,10 +1,10 @@
 """Spots near a place: boxes in the query, distances computed here."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from bson import ObjectId
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
@@ -13,7 +13,7 @@ from brain.knowledge.domain.geo import Box, Point, boxes_around, distance_km, po
 from brain.knowledge.domain.ids import both_forms, object_id
 from brain.knowledge.domain.visibility import APPROVED_SPOTS, spot_is_public
 from brain.knowledge.sports import filed_under, ignored_sport, known_sport
-from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext, Words, remarks
+from brain.tool import AnyTool, Coordinates, Result, Tool, ToolContext, Words, remarks
 from brain.trickbook.spots import SPOT_FIELDS, SpotFound, sees_spot, spot_cards, spot_facts
 
 DEFAULT_KM: Final = 25.0
@@ -25,21 +25,12 @@ _MOST_ROWS: Final = 2_000  # of one box; a town has dozens
 _MOST_OWN: Final = 500
 
 
-class SpotsNearMe(Arguments):
-    """Where, how far, what for."""
+class SpotsNearMe(Coordinates):
+    """Where, how far, what for; without coordinates around the rider's home spot."""
 
-    latitude: float | None = Field(default=None, ge=-90, le=90, description="degrees north; left out: home spot")
-    longitude: float | None = Field(default=None, ge=-180, le=180, description="degrees east; left out: home spot")
     radius_km: float | None = Field(default=None, gt=0, le=MOST_KM, description="25 when left out, at most 500")
-    sport: Words | None = None
+    sport: Words | None = Field(default=None, description="such as skateboarding")
     limit: int | None = Field(default=None, ge=1, le=MOST_SPOTS, description="5 when left out, at most 10")
-
-    @model_validator(mode="after")
-    def _both(self) -> Self:
-        if (self.latitude is None) != (self.longitude is None):
-            message = "give latitude and longitude, or neither"
-            raise ValueError(message)
-        return self
 
 
 class SpotNearby(SpotFound):

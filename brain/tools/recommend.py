@@ -11,7 +11,6 @@ from typing import Any, Final, Literal, cast
 
 from pydantic import Field
 
-from brain.cards import trick_card
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
@@ -19,11 +18,11 @@ from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.names import name_key
 from brain.knowledge.domain.progression import Edge, edges
 from brain.knowledge.sports import ignored_sport, known_sport
-from brain.tool import AnyTool, Arguments, Card, Result, Tool, ToolContext, Words, remarks
+from brain.tool import AnyTool, Arguments, Result, Tool, ToolContext, Words, remarks
 from brain.trickbook.lists import own_lists, tricks_on
 from brain.trickbook.named_tricks import all_named, named_tricks, of_sports, rider_sports, tricks_by_id
 from brain.trickbook.trick_search import Wanted, list_tricks
-from brain.trickbook.tricks import keys_of, sport_of, trick_image, trick_link, trick_name
+from brain.trickbook.tricks import TrickShown, keys_of, sport_of, trick_cards, trick_image, trick_link, trick_name
 
 MOST_AFTER_ONE: Final = 4
 MOST_RECOMMENDED: Final = 5
@@ -39,22 +38,17 @@ class RecommendNextTrick(Arguments):
     """After which trick, in which sport; both may be left out."""
 
     trick_name: Words | None = Field(default=None, description="a trick that the rider can do")
-    sport: Words | None = None
+    sport: Words | None = Field(default=None, description="such as skateboarding")
 
 
-class Recommended(Result):
+class Recommended(TrickShown):
     """A trick to learn, after which one and why; `on_your_list` when the rider has it on a list."""
 
-    id: str
-    name: str
     sport: str | None = None
-    difficulty: str | None = None
-    description: str | None = None
     after: str | None = None
     reason: str | None = None
     on_your_list: bool | None = None
     web_url: str | None = None
-    image_url: str | None = Field(default=None, exclude=True)  # for the card; a model has no use for it
 
 
 class NextTricks(Result):
@@ -214,21 +208,6 @@ def _recommended(step: _Step, rider: _Rider, origin: str) -> Recommended:
     )
 
 
-def _cards(found: NextTricks) -> list[Card]:
-    """A card each."""
-    cards = [
-        trick_card(
-            trick.id,
-            trick.name,
-            difficulty=trick.difficulty,
-            description=trick.description,
-            image_url=trick.image_url,
-        )
-        for trick in found.recommendations
-    ]
-    return [card for card in cards if card is not None]
-
-
 TOOLS: Final[tuple[AnyTool, ...]] = (
     Tool(
         name="recommend_next_trick",
@@ -239,6 +218,6 @@ TOOLS: Final[tuple[AnyTool, ...]] = (
         arguments=RecommendNextTrick,
         result=NextTricks,
         handler=recommend_next_trick,
-        cards=_cards,
+        cards=lambda found: trick_cards(found.recommendations),
     ),
 )

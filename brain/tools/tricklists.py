@@ -8,7 +8,7 @@ from typing import Final, Literal
 from bson import DBRef, ObjectId
 from pydantic import Field
 
-from brain.cards import tricklist_card
+from brain.cards import made, tricklist_card
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import one_line
@@ -96,8 +96,7 @@ def _told(row: Row, tricks: list[ListedTrick]) -> ListTold:
 
 def _cards(result: ListsTold) -> list[Card]:
     lists = result.recent_lists or []
-    cards = [tricklist_card(one.id, one.name, trick_count=one.total_tricks, landed=one.completed) for one in lists]
-    return [card for card in cards if card is not None]
+    return made(tricklist_card(one.id, one.name, trick_count=one.total_tricks, landed=one.completed) for one in lists)
 
 
 class CreateTricklist(Arguments):
@@ -179,7 +178,7 @@ class UpdateTrickStatus(Arguments):
     """Which trick, and how far it is."""
 
     trick_id: Id = Field(description="id of a trick on one of the rider's lists")
-    status: Written
+    status: Written = Field(description="Complete when it is landed")
 
 
 class StatusUpdated(Result):

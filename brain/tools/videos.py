@@ -8,7 +8,7 @@ import pymongo
 from pydantic import Field
 from pymongo.errors import PyMongoError
 
-from brain.cards import video_card
+from brain.cards import made, video_card
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields
@@ -55,7 +55,7 @@ class FindVideos(Arguments):
     """Of which trick."""
 
     trick: Words = Field(description="the trick's name")
-    sport: Words | None = None
+    sport: Words | None = Field(default=None, description="such as skateboarding")
     limit: int | None = Field(default=None, ge=1, le=MOST_VIDEOS, description="5 when left out, at most 10")
 
 
@@ -179,7 +179,7 @@ def _told(row: Row, kind: str, origin: str) -> VideoFound:
 
 def _cards(found: VideosFound) -> list[Card]:
     """Cards of the films: the app opens these by id, not what the older library holds."""
-    cards = [
+    return made(
         video_card(
             video.id,
             video.title,
@@ -190,8 +190,7 @@ def _cards(found: VideosFound) -> list[Card]:
         )
         for video in found.results
         if video.web_url
-    ]
-    return [card for card in cards if card is not None]
+    )
 
 
 TOOLS: Final[tuple[AnyTool, ...]] = (

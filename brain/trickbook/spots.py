@@ -6,7 +6,7 @@ from typing import Any, Final
 from bson import ObjectId
 from pydantic import Field
 
-from brain.cards import spot_card
+from brain.cards import made, spot_card
 from brain.errors import ToolFailure
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
@@ -71,7 +71,7 @@ def spot_facts(row: Row, origin: str, longest: int = LONGEST_DESCRIPTION) -> dic
 
 def spot_cards(spots: Sequence[SpotFound]) -> list[Card]:
     """A card each."""
-    cards = [
+    return made(
         spot_card(
             spot.id,
             spot.name,
@@ -83,8 +83,7 @@ def spot_cards(spots: Sequence[SpotFound]) -> list[Card]:
             image_url=spot.image_url,
         )
         for spot in spots
-    ]
-    return [card for card in cards if card is not None]
+    )
 
 
 def sees_spot(context: ToolContext, row: Row) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from bson import ObjectId
 from pydantic import Field
 
-from brain.cards import trick_card
+from brain.cards import made, trick_card
 from brain.knowledge.connect import Row
 from brain.knowledge.domain.clean import cut
 from brain.knowledge.domain.fields import Fields, is_word
@@ -55,22 +55,27 @@ class Neighbour(Result):
     url: str | None = None
 
 
-class TrickFound(Result):
-    """A trick of the catalogue."""
+class TrickShown(Result):
+    """What every tool tells of a trick of the catalogue, and its card shows."""
 
     id: str
     name: str
-    category: str | None = None
-    sport: str | None = None
     difficulty: str | None = None
     description: str | None = None
+    image_url: str | None = Field(default=None, exclude=True)  # for the card; a model has no use for it
+
+
+class TrickFound(TrickShown):
+    """A trick of the catalogue."""
+
+    category: str | None = None
+    sport: str | None = None
     steps: list[str]
     aliases: list[str]
     tutorials: list[Tutorial]
     prerequisites: list[Neighbour]
     next_steps: list[Neighbour]
     web_url: str | None = None
-    image_url: str | None = Field(default=None, exclude=True)  # for the card; a model has no use for it
 
 
 async def told_tricks(context: ToolContext, rows: Sequence[Row]) -> list[TrickFound]:
@@ -82,9 +87,9 @@ async def told_tricks(context: ToolContext, rows: Sequence[Row]) -> list[TrickFo
             for row, sides in shown]  # fmt: skip
 
 
-def trick_cards(tricks: Iterable[TrickFound]) -> list[Card]:
+def trick_cards(tricks: Iterable[TrickShown]) -> list[Card]:
     """A card each."""
-    cards = [
+    return made(
         trick_card(
             trick.id,
             trick.name,
@@ -93,8 +98,7 @@ def trick_cards(tricks: Iterable[TrickFound]) -> list[Card]:
             image_url=trick.image_url,
         )
         for trick in tricks
-    ]
-    return [card for card in cards if card is not None]
+    )
 
 
 def tutorials(fields: Fields, most: int = MOST_TUTORIALS) -> list[Tutorial]:

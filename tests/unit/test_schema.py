@@ -104,6 +104,13 @@ def test_in_strict_mode_all_are_required_and_those_with_a_default_may_be_null() 
     assert mistakes(told, strict=True) == []
 
 
+@every_tool
+def test_every_argument_is_described(shipped: AnyTool) -> None:
+    """A model knows no more of it than its name and these words."""
+    properties = parameters(shipped.arguments)["properties"]
+    assert [name for name, each in properties.items() if not each.get("description")] == []
+
+
 class Nested(Arguments):
     """Not flat."""
 

@@ -6,13 +6,13 @@ told in the event's own time zone, because an evening in Los Angeles is the next
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from brain.knowledge.chunk import Metadata
 from brain.knowledge.domain.fields import Fields
 from brain.knowledge.domain.links import event_path
+from brain.knowledge.domain.moments import local, zone_named
 from brain.knowledge.domain.visibility import event_ends, event_is_called_over
 from worker.model import DocKey, Document, Shaped
 from worker.sources.parts import listing, paragraphs, parts_of, sports_told
@@ -82,7 +82,7 @@ def _facts(fields: Fields) -> list[Block]:
 def _when(fields: Fields) -> str:
     """The dates, with the time of day unless that is to be announced."""
     start, end = fields.date("startAt", "startDate"), fields.date("endAt")
-    zone = _zone(fields.raw("timezone"))
+    zone = zone_named(fields.raw("timezone"))
     timed = fields.raw("timeTba") is not True
     first, last = (_told(moment, zone, timed=timed) for moment in (start, end))
     if first and last and first != last:
@@ -94,22 +94,6 @@ def _told(moment: datetime | None, zone: tzinfo, *, timed: bool) -> str:
     """A moment such as "15 May 2027, 17:00 (UTC)", in English whatever the locale."""
     if moment is None:
         return ""
-    if not timed and moment == moment.replace(hour=0, minute=0, second=0, microsecond=0):
-        zone = UTC  # a day that was written without a time: in another zone it would be the day before
-    try:
-        local = moment.astimezone(zone)
-    except OverflowError:
-        local = moment
-    month = _MONTHS[local.month - 1]
-    day = f"{local.day} {month} {local.year}"
-    return f"{day}, {local:%H:%M} ({local.tzinfo})" if timed else day
-
-
-def _zone(name: object) -> tzinfo:
-    """The named time zone; UTC when it is unknown here."""
-    if not isinstance(name, str) or not name.isascii() or not name.isprintable():
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a name that is a folder of the zone database
-        return UTC
+    there = local(moment, zone, timed=timed)
+    day = f"{there.day} {_MONTHS[there.month - 1]} {there.year}"
+    return f"{day}, {there:%H:%M} ({there.tzinfo})" if timed else day
