@@ -79,6 +79,11 @@ class Links:
     origin: str = ""
     asked: Collection[str] = ()
 
+    @property
+    def host(self) -> str:
+        """The site's name, as a reply may say it."""
+        return self.origin.partition("://")[2].lower()
+
     def allow(self, address: str) -> bool:
         """Whether the address, taken literally, leads to the site or was asked for; what is odd does not."""
         if address in self.asked:
@@ -90,24 +95,37 @@ class Links:
 
 
 _PATH: Final = re.compile(r"/(?!.*//)(?:[A-Za-z0-9][A-Za-z0-9/?#=&%~+,:;@!*'._-]*)?")
+_LABEL: Final = r"""[^\s.,:;!?/\\\#%&*@"'()\[\]{}<>|]{1,63}"""
+"""Of a host, as apps look for them: whatever is neither a blank nor punctuation."""
+
+_START: Final = r"""(?: (?<![^\s,:;!?\\\#%&*"'()\[\]{}<>|]) | (?<=[$+=^`]) )"""
+"""Not within such a label, nor after a dot, a slash or an @; but where apps begin to look all the same."""
+
+_FILE: Final = rf"{_LABEL} \. (?: css|csv|gif|html|jpe?g|js|json|pdf|png|txt ) (?! \.? [\w-] )"
+"""No top-level domain is called so: Node.js, ollie.jpg."""
+
+_NAME: Final = rf"(?: {_LABEL} \. ){{1,127}} (?: xn--[a-z0-9-]{{1,59}} | [^\W\d_]{{2,24}} ) (?! [^\W_] | - )"
 _ADDRESS: Final = re.compile(
-    r"""(?ix)
-    (?: (?<=\]\() [a-z][a-z0-9+.-]{0,30} :// [^\s<>"'`()/]+ / [^\s<>"'`()]* (?=\))   # a link's, up to its end
-      | (?<![a-z0-9+.-]) [a-z][a-z0-9+.-]{0,30} : (?=//) [^\s<>"'`]*            # any scheme with an authority
-      | (?<![a-z0-9+.-]) (?:javascript|vbscript|data|mailto|tel|sms|intent|file|blob) : [^\s<>"'`]+
-      | (?<![\w/.@-]) www \. [^\s<>"'`]+
-      | (?<!:) // [a-z0-9-]+ \. [^\s<>"'`]*
-      | (?<![\w/.@-]) (?:[a-z0-9-]{1,63}\.){1,8} [a-z]{2,24} (?::\d{1,5})? [/?\#] [^\s<>"'`]*   # host.tld/path
-      | :// [^\s<>"'`]* )                                                      # the rest of a disguised one
+    rf"""(?ix)
+    (?: (?<=\]\() [a-z][a-z0-9+.-]{{0,30}} :// [^\s<>"'`()/]+ / [^\s<>"'`()]* (?=\))   # a link's, up to its end
+      | (?<![a-z0-9+.-]) [a-z][a-z0-9+.-]{{0,30}} : (?=//) \S*                       # any scheme with an authority
+      | (?<![a-z0-9+.-]) (?:javascript|vbscript|data|mailto|tel|sms|intent|file|blob) : [^\s<>"']+
+      | (?<![\w/.@-]) www \. [^\s<>"']+
+      | (?<!:) // {_LABEL} \. [^\s<>"']*
+      | {_START} {_NAME} (?: :\d{{1,5}} )? (?: / | [?\#](?=[\w%&=]) ) [^\s<>"']*   # host.tld/path
+      | (?P<name> (?: {_START} | (?<=[\w.+%;:&=$,"~-]@) )                      # a host alone, also a mail's
+                  (?: (?! {_FILE} ) {_NAME} | (?: \d{{1,3}} \. ){{3}} \d{{1,3}} (?! [\w-] ) ) )
+      | :// [^\s<>"']* )                                                      # the rest of a disguised one
     """
 )
-_TRAILING: Final = ".,;:!?)]}*_~|\"'"
+_TRAILING: Final = ".,;:!?)]}>*_~|\"'`"
 _INLINE: Final = re.compile(
     r"(?P<bang>!?)\[(?P<text>[^\[\]]{0,2000})\]\(\s*(?:<(?P<angle>[^<>\n]*)>|(?P<plain>[^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)?))"
     r"(?:\s+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s*\)"
 )
 _DEFINITION: Final = re.compile(r"(?m)^[ >]{0,12}\[[^\[\]\n]{1,999}\]:[ \t]*\n?[ \t]*(?P<address>\S+)[^\n]*$")
 _AUTOLINK: Final = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{0,30}:[^<>\s]*)>")
+_MAILBOX: Final = re.compile(r"<([^<>\s:@]+@[^<>\s:@]+)>")
 _ELEMENT: Final = re.compile(r"<(?=/?[A-Za-z!?])(?![A-Za-z][A-Za-z0-9+.-]{0,30}:)[^<>]*>?")
 
 
@@ -119,6 +137,7 @@ def addresses(text: str) -> frozenset[str]:
 def safe_reply(reply: str, links: Links) -> str:
     """The reply without images and links that lead elsewhere than `links` allow; their words stay.
 
+    So does the bare name of a host or a mailbox, with a blank after its dots: apps make links of such names too.
     A document could have told the model to show an image whose address carries what the rider said to a stranger's
     server: the app would fetch it unasked.
     """
@@ -128,7 +147,8 @@ def safe_reply(reply: str, links: Links) -> str:
         if cleaned == text:
             return text
         text = cleaned
-    return re.sub(r"[\[\]()<>&\\:]", " ", text).replace("//", " ")  # somebody is playing: no markup at all
+    plain = re.sub(r"[\[\]()<>&\\:]", " ", text)  # somebody is playing: no markup at all
+    return plain.replace("//", " ").replace(".", ". ")
 
 
 def _once(text: str, links: Links) -> str:
@@ -138,9 +158,9 @@ def _once(text: str, links: Links) -> str:
         if text == former:
             break
     text = _AUTOLINK.sub(lambda found: found.group() if links.allow(found[1]) else REMOVED, text)
-    text = _ELEMENT.sub(_element, text)
+    text = _ELEMENT.sub(_element, _MAILBOX.sub(r"\1", text))
     text = _DEFINITION.sub(lambda found: found.group() if links.allow(found["address"].strip("<>")) else "", text)
-    return _ADDRESS.sub(lambda found: _bare(found.group(), links), text)
+    return _ADDRESS.sub(lambda found: _bare(found, links), text)
 
 
 def _inline(found: re.Match[str], links: Links) -> str:
@@ -156,6 +176,13 @@ def _element(found: re.Match[str]) -> str:
     return "" if set("=:/!?") & set(text) else text
 
 
-def _bare(address: str, links: Links) -> str:
+def _bare(found: re.Match[str], links: Links) -> str:
+    """What stays of an address in the text.
+
+    A host alone is only broken up: it may be the end of a sentence without a blank ("Pop it.Then slide").
+    """
+    address = found.group()
     bare = address.rstrip(_TRAILING)
-    return address if links.allow(bare) else f"{REMOVED}{address[len(bare) :]}"
+    if links.allow(bare) or (found["name"] and bare.lower() == links.host):
+        return address
+    return address.replace(".", ". ") if found["name"] else f"{REMOVED}{address[len(bare) :]}"

@@ -63,6 +63,9 @@ def test_what_no_reader_sees_is_dropped(hidden: str, shown: str) -> None:
         "R&D: 100% :) <3 o//o 9:30 data: none",
         "Line one\n\n- a list\n- of things\n\n1. and **bold**",
         "![Ollie](/images/ollie.jpg)",
+        "Try c++ (switch), 5-0, e.g. or i.e. that; 4.5/5 at 9.30 a.m., v1.2.3, 1.5km. Ask @tony.hawk...or me.",
+        "Node.js? ollie.jpg! Ph.D, U.S.A., 3.5 of 10, No.5, $9.99 and 24/7.",
+        "trickbook.example has it, ask support@trickbook.example.",
     ],
 )
 def test_a_good_reply_stays_as_it_is(good: str) -> None:
@@ -99,7 +102,30 @@ EVIL: Final = "https://evil.example/p.png?q=secret"
         ("https\u200b://evil.example/x", REMOVED),
         ("www.evil.example/x", REMOVED),
         ("evil.example/x?y", REMOVED),
+        ("évil.example/x", REMOVED),
+        ("a.b.c.d.e.f.g.h.i.j.k.evil.example/x", REMOVED),
+        ("evil.example:80/x", REMOVED),
+        (f"{SITE}`.evil.example/x", REMOVED),
+        (".`evil.example", ".`evil. example"),
+        ("evil.example?q=secret", REMOVED),
+        ("see evil.example.", "see evil. example."),
+        ("(evil.com)", "(evil. com)"),
+        ("_evil.com_ **www2.evil.co.uk**", "_evil. com_ **www2. evil. co. uk**"),
+        ("EVIL.COM:8080", "EVIL. COM:8080"),
+        ("evil&period;com", "evil. com"),
+        ("evil\\.com", "evil. com"),
+        ("evil\u200b.com", "evil. com"),
+        ("пример.рф", "пример. рф"),
+        ("evil.xn--p1ai", "evil. xn--p1ai"),
+        ("10.0.0.1", "10. 0. 0. 1"),
+        ("mail bob@evil.example", "mail bob@evil. example"),
+        ("<bob@localhost>", "bob@localhost"),
+        ("bob+x@trickbook.example.evil.com", "bob+x@trickbook. example. evil. com"),
+        ("Pop it.Then slide.Is it?", "Pop it. Then slide. Is it?"),
+        ("You landed it.Right?", "You landed it. Right?"),
+        ("ollie.jpg.evil.com", "ollie. jpg. evil. com"),
         ("//evil.example/x", REMOVED),
+        ("//évil.example", REMOVED),
         ("[x](javascript:alert(1))", "x"),
         ("[x](data:text/html;base64,AAAA)", "x"),
         ("ftp://evil.example", REMOVED),
@@ -125,6 +151,9 @@ def test_what_the_rider_wrote_or_a_tool_offered_may_be_repeated() -> None:
     links = Links(SITE, asked)
     good = "Yes, [that one](https://video.example/watch?v=1), https://video.example/watch?v=1, is."
     assert safe_reply(good, links) == good
+    links = Links(SITE, addresses("is shop.example or bob@mail.example right?"))
+    good = "shop.example is, and so is bob@mail.example."
+    assert safe_reply(good, links) == good
     assert safe_reply("https://video.example/watch?v=1&leak=secret", links) == REMOVED
     assert safe_reply("![x](https://video.example/watch?v=1secret)", links) == "x"
 
@@ -148,6 +177,11 @@ def test_what_the_rider_wrote_or_a_tool_offered_may_be_repeated() -> None:
         "![a](" + "(" * 60_000,
         "https:" * 20_000,
         "w" * 60_000 + ".",
+        "a.a" * 20_000,
+        "a@" * 30_000,
+        "a@a." * 15_000,
+        "1.2." * 15_000,
+        "a-.a-" * 12_000,
     ],
 )
 def test_no_reply_takes_long(odd: str) -> None:
