@@ -1,5 +1,6 @@
 """The worker as its operators use it: real processes, signals, ports, a real database, an embedder over HTTP."""
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -193,6 +194,10 @@ def test_one_poison_document_steps_aside(
         listed = command("dead-letters", "list", "--json", env=env).value["deadLetters"]
         assert [letter["source"] for letter in listed] == ["trickipedia"]
         assert "xyzzy" not in str(listed)
+        row = database.freshness_dead_letters.find_one() or {}
+        assert listed[0]["version"] == {"t": row["version"].time, "i": row["version"].inc}
+        assert listed[0]["digest"] == row["digest"]
+        assert re.fullmatch("[0-9a-f]{64}", listed[0]["digest"])
         assert command("dead-letters", "retry", "--json", env=env).value["stillDead"] == [listed[0]["key"]]
         tried = command("dead-letters", "list", "--json", env=env).value["deadLetters"][0]["tries"]
         assert tried == 2

@@ -26,6 +26,8 @@ Backend = AsyncDatabase[dict[str, Any]]
 SOURCES = ("trickipedia", "events")
 OLLIE = DocKey.of("trickipedia", 1)
 KICKFLIP = DocKey.of("trickipedia", "kickflip")
+NEVER = Timestamp(4_000_000_000, 1)
+"""In the year 2096."""
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 FIELDS = {
     *("_id", "source", "docId", "docKey", "docType", "sport", "title", "text", "url", "trickName", "contentHash"),
@@ -146,6 +148,46 @@ async def test_an_older_version_never_overwrites(
     rows = await backend[pin.collection].find({}).sort("_id").to_list()
     assert [row["text"] for row in rows] == ["new", "flick"]
     assert await store.publish([publication(OLLIE, at(5), "again")], leader) == ["applied"]
+
+
+async def test_a_version_that_nobody_has_read_guards_nothing(store: MongoKnowledge, leader: Leadership) -> None:
+    """It is later than the database's own time, which no read was; what is written over it guards again."""
+    await store.publish([publication(OLLIE, NEVER, "frozen"), publication(KICKFLIP, NEVER, deleted=True)], leader)
+    batch = [publication(OLLIE, at(5), "mended"), publication(KICKFLIP, at(5), "back")]
+    assert await store.publish(batch, leader) == ["applied", "applied"]
+    states = await store.states([OLLIE, KICKFLIP])
+    assert [(one.ledger.version, one.ledger.deleted) for one in states.values() if one.ledger] == [(at(5), False)] * 2
+    assert [[chunk.version for chunk in one.chunks] for one in states.values()] == [[at(5)]] * 2
+    assert await store.publish([publication(OLLIE, at(4), "old")], leader) == ["superseded"]
+
+
+async def test_a_debt_of_a_time_that_never_was_is_paid(store: MongoKnowledge, leader: Leadership) -> None:
+    """By any look: else it would be owed for ever."""
+    await store.publish([publication(KICKFLIP, at(1), "after Ollie", refs={OLLIE: None})], leader)
+    await store.publish([Publication(Delta(OLLIE, NEVER, refresh_neighbours=True), {})], leader)
+    assert await store.owing(SOURCES, 10) == [KICKFLIP]
+    await store.publish([publication(KICKFLIP, at(2), "after Ollie", refs={OLLIE: None})], leader)
+    assert await store.owing(SOURCES, 10) == []
+
+
+async def test_a_version_that_is_none_is_written_over(
+    store: MongoKnowledge, leader: Leadership, backend: Backend, pin: Pin
+) -> None:
+    """Somebody wrote text or nothing there: it is read as later than any, and guards nothing."""
+    for damage in (
+        {"$set": {"version": "today", "sourceVersion": 7}},
+        {"$unset": {"version": "", "sourceVersion": ""}},
+    ):
+        await store.publish([publication(OLLIE, at(5), "one")], leader)
+        await backend["freshness_documents"].update_one({}, damage)
+        await backend[pin.collection].update_one({}, damage)
+        (state,) = (await store.states([OLLIE])).values()
+        assert state.ledger is not None
+        assert min(state.ledger.version, *(chunk.version for chunk in state.chunks)) > NEVER
+        assert await store.publish([publication(OLLIE, at(6), "one")], leader) == ["applied"]
+        assert [chunk.version for chunk in (await store.states([OLLIE]))[OLLIE].chunks] == [at(6)]
+        await store.publish([publication(OLLIE, at(6), remove=["trickipedia/n:1/p0"], deleted=True)], leader)
+        await backend["freshness_documents"].delete_many({})
 
 
 async def test_a_deleted_document_does_not_come_back(

@@ -154,7 +154,7 @@ class Database:
         self._tick()  # our own writes are operations too
         delta = publication.delta
         old = self.ledger.get(delta.key)
-        if old is not None and old.version > delta.version:
+        if old is not None and delta.version < old.version <= self.now():
             return "superseded"
         self._put_chunks(active, publication)
         for pin, other in publication.beside.items():
@@ -170,16 +170,16 @@ class Database:
     def _put_chunks(self, pin: Pin, publication: Publication) -> None:
         delta, rows = publication.delta, self.of(pin)[publication.delta.key]
         for draft in delta.write:
-            rows[draft.id] = Row(_stored(draft, pin), draft, publication.vectors[draft.text_hash])
+            rows[draft.id] = Row(_stored(draft, pin, delta.version), draft, publication.vectors[draft.text_hash])
         for draft in delta.rewrite:
-            rows[draft.id] = Row(_stored(draft, pin), draft, rows[draft.id].vector)
+            rows[draft.id] = Row(_stored(draft, pin, delta.version), draft, rows[draft.id].vector)
         for id_ in delta.remove:
             rows.pop(id_, None)  # a transaction whose answer was lost runs again
 
     def _put_row(self, row: LedgerRow, old: LedgerRow | None) -> None:
         owed = old.stale_since if old is not None else None
         again = old is not None and old.version == row.version  # an answer was lost: nothing is decided anew
-        stale = owed if owed is not None and (again or owed > row.version) else None
+        stale = owed if owed is not None and (again or row.version < owed <= self.now()) else None
         shown: set[tuple[str, str | None]] = set() if old is None else set(zip(old.refs, old.seen, strict=True))
         rows = (*self.ledger.values(), row) if row.refs else ()
         faces = {str(other.key): other.face for other in rows}
@@ -202,5 +202,5 @@ class Database:
             self.ledger[letter.key] = replace(row, stale_since=None)
 
 
-def _stored(draft: ChunkDraft, pin: Pin) -> StoredChunk:
-    return StoredChunk(draft.id, draft.text_hash, draft.content_hash, pin.model, pin.dimensions)
+def _stored(draft: ChunkDraft, pin: Pin, version: Timestamp) -> StoredChunk:
+    return StoredChunk(draft.id, draft.text_hash, draft.content_hash, pin.model, pin.dimensions, version)

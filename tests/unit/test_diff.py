@@ -34,7 +34,8 @@ def stored_after(delta: Delta, before: DocState = DocState()) -> DocState:  # no
     """The state once the delta is stored."""
     rows = {chunk.id: chunk for chunk in before.chunks if chunk.id not in delta.remove}
     for draft in (*delta.write, *delta.rewrite):
-        rows[draft.id] = StoredChunk(draft.id, draft.text_hash, draft.content_hash, PIN.model, PIN.dimensions)
+        hashes = draft.text_hash, draft.content_hash
+        rows[draft.id] = StoredChunk(draft.id, *hashes, PIN.model, PIN.dimensions, delta.version)
     return DocState(delta.ledger or before.ledger, tuple(rows.values()))
 
 
@@ -45,6 +46,21 @@ def difference(shaped: Shaped, state: DocState, version: int = 5) -> Delta:
 
 ONE: Final = Shaped((part("a", "pop the tail"), part("b", "slide the foot")), face="Ollie")
 STORED: Final = stored_after(difference(ONE, DocState(), 1))
+
+
+def test_a_version_that_is_later_than_the_read_is_written_over() -> None:
+    """A chunk's with its ledger row, and the ledger's alone; nothing is embedded for it, and an equal one is left."""
+    first, second = STORED.chunks
+    late = replace(STORED, chunks=(replace(first, version=at(6)), second))
+    delta = difference(ONE, late)
+    assert ([draft.id for draft in delta.rewrite], delta.write, delta.kept) == ([first.id], (), 1)
+    assert delta.ledger is not None
+    frozen = replace(STORED, ledger=LedgerRow(KEY, at(6), face="Ollie"))
+    delta = difference(ONE, frozen)
+    assert (delta.rewrite, delta.write, delta.kept) == ((), (), 2)
+    assert delta.ledger == LedgerRow(KEY, at(5), face="Ollie")
+    assert difference(ONE, late, 6).empty
+    assert difference(ONE, frozen, 6).empty
 
 
 def test_a_new_document_is_written_whole() -> None:

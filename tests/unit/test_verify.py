@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Final
 from unittest.mock import patch
 
+from bson import Timestamp
+
 from brain.knowledge.chunk import content_hash
 from tests.support import virtual
 from tests.support.sim_database import Database, Row
@@ -15,10 +17,12 @@ from tests.support.sim_stage import TARGET, TRICKS, Stage, document, in_place, t
 from tests.support.sim_weather import Weather
 from worker.audit.compare import Comparer
 from worker.audit.verify import Auditor, BadRow, Kind, Suspects, settle
-from worker.model import AuditedChunk, DocKey
+from worker.model import AuditedChunk, DocKey, LedgerRow
 from worker.pipeline.shape import Shaper
 
 SOURCES: Final = ["tricks"]
+NEVER: Final = Timestamp(4_000_000_000, 1)
+"""In the year 2096."""
 ONE: Final = replace(TARGET, chunker_versions={"tricks": 1})
 
 
@@ -123,6 +127,25 @@ def test_a_debt_is_a_difference_until_it_is_paid() -> None:
         stage = await right_stage()
         stage.db.ledger[trick(1)] = replace(stage.db.ledger[trick(1)], stale_since=stage.db.now())
         assert await differing(stage) == {"stale": 1}
+
+    virtual.run(main)
+
+
+def test_a_version_that_nobody_has_read_is_a_difference_until_it_is_written_over() -> None:
+    """Of a chunk, of a ledger row, of a tombstone; a look mends it, and the next edit comes through."""
+
+    async def main() -> None:
+        stage = await right_stage()
+        stage.db.ledger[trick(1)] = replace(stage.db.ledger[trick(1)], version=NEVER)
+        stage.db.ledger[trick(3)] = LedgerRow(trick(3), NEVER, deleted=True, face="Hidden")
+        change(stage, 2, "body-0", version=NEVER)
+        assert await differing(stage) == {"stale": 3}
+        await stage.leader().look([trick(1), trick(2), trick(3)], "repair")
+        assert await differing(stage) == {}
+        assert max(row.version for row in stage.db.ledger.values()) <= stage.db.now()
+        stage.put(document(1, "Ollie", "pop", "slide", "land", links=(2,)), told=False)
+        await stage.leader().look([trick(1)], "repair")
+        assert await differing(stage) == {}
 
     virtual.run(main)
 

@@ -167,9 +167,10 @@ class _Found:
 
 
 def _kinds(delta: Delta, state: DocState) -> Counter[Kind]:
-    """Count a document's differing chunks; a debt that is not paid is one."""
+    """Count a document's differing chunks; a debt that is not paid is one, and a version that nobody has read yet."""
     kinds = _delta_kinds(delta, state)
-    if not kinds and state.ledger is not None and state.ledger.stale_since is not None:
+    ledger = state.ledger
+    if not kinds and ledger is not None and (ledger.stale_since is not None or ledger.version > delta.version):
         kinds["stale"] += 1
     return kinds
 

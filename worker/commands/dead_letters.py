@@ -11,7 +11,11 @@ from worker.parts import App
 
 
 async def list_letters(where: Where) -> int:
-    """Show every letter; exit code 0, letters or not: they are no failure of this command."""
+    """Show every letter; exit code 0, letters or not: they are no failure of this command.
+
+    With --json also which version it was (the operation time of the read), and the SHA-256 of its content: as long as
+    that stays the same the tries are added up.
+    """
     async with opened(embedded=where.embedded, data=where.data, create=False, writes=False) as app:
         letters = await app.world.papers.letters.all()
     rows = [
@@ -59,6 +63,8 @@ def _row(letter: DeadLetter) -> dict[str, object]:
         "source": letter.key.source,
         "reason": letter.reason,
         "detail": letter.detail,
+        "version": {"t": letter.version.time, "i": letter.version.inc},
+        "digest": letter.digest,
         "tries": letter.tries,
         "firstAt": letter.first_at.isoformat(),
         "lastAt": letter.last_at.isoformat(),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from bson import Timestamp
 
@@ -10,16 +11,19 @@ from brain.knowledge.chunk import Vector
 from brain.knowledge.pin import Pin
 from worker.model.keys import DocKey
 
+_NOT_TOLD: Final = Timestamp(0, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk row as it is stored, without text and vector."""
+    """A chunk row as it is stored, without text and vector; `version` is that of the document it was written from."""
 
     id: str
     text_hash: str
     content_hash: str
     model: str
     dimensions: int
+    version: Timestamp = _NOT_TOLD
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ from worker.model import ChunkDraft, DeadLetter, DocKey, LedgerRow, StoredChunk,
 
 _FLOAT32: Final = BinaryVectorDtype.FLOAT32.value + b"\x00"  # the element type, then the padding (BSON vectors)
 
-STORED_CHUNK: Final = {"docKey": 1, "textHash": 1, "contentHash": 1, "model": 1, "dimensions": 1}
+_NEVER: Final = Timestamp(0xFFFF_FFFF, 0xFFFF_FFFF)
+
+STORED_CHUNK: Final = {"docKey": 1, "textHash": 1, "contentHash": 1, "model": 1, "dimensions": 1, "sourceVersion": 1}
 """The projection that `stored_chunk` needs: neither text nor vector."""
 
 
@@ -104,7 +106,13 @@ def stored_chunk(row: Mapping[str, Any]) -> StoredChunk:
         content_hash=str(row.get("contentHash")),
         model=str(row.get("model")),
         dimensions=dimensions if isinstance(dimensions, int) else -1,
+        version=version_of(row.get("sourceVersion")),
     )
+
+
+def version_of(value: object) -> Timestamp:
+    """A stored version; what is none is later than any read, and so is written over (`worker.pipeline.diff`)."""
+    return value if isinstance(value, Timestamp) else _NEVER
 
 
 def ledger_change(row: LedgerRow, epoch: int, now: datetime) -> dict[str, Any]:
@@ -131,7 +139,7 @@ def ledger_row(row: Mapping[str, Any]) -> LedgerRow:
     """A stored ledger row."""
     return LedgerRow(
         key=DocKey.of(str(row["source"]), row["key"]),
-        version=row["version"],
+        version=version_of(row.get("version")),
         deleted=bool(row.get("deleted")),
         face=row.get("face"),
         refs=tuple(row.get("refs") or ()),

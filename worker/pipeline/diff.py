@@ -2,7 +2,8 @@
 
 Compared are hashes, never events: noise writes nothing, a change of metadata keeps its vector, and only a text that is
 new under the pinned model is embedded. The rows that are stored decide, not the ledger's memory of them, so a chunk
-that somebody removed by hand comes back.
+that somebody removed by hand comes back. A version later than the read is written over too: either a newer look was
+there first, and the store says so, or nobody ever read that version.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +41,7 @@ def diff(key: DocKey, version: Timestamp, shaped: Shaped, state: DocState, targe
         old = stored.get(row)
         if not _same_vector(hashes[0], old, target.pin):
             write.append(_draft(row, part, hashes, target.tokens))
-        elif old is None or old.content_hash != hashes[1]:
+        elif old is None or old.content_hash != hashes[1] or old.version > version:
             rewrite.append(_draft(row, part, hashes, target.tokens))
     remove = tuple(sorted(stored.keys() - wanted))
     ledger = _ledger(key, version, shaped)
@@ -112,7 +113,7 @@ def _ledger_moved(new: LedgerRow, old: LedgerRow | None) -> bool:
     """Whether the row says something else than before; a newer version of the same says nothing new."""
     if old is None:
         return not new.deleted or new.face is not None or bool(new.refs)
-    if old.stale_since is not None:
+    if old.stale_since is not None or old.version > new.version:
         return True
     return replace(new, version=old.version) != old
 
