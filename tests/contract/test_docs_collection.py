@@ -4,9 +4,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pymongo.asynchronous.database import AsyncDatabase
 
+from tests.contract.test_checkpoints import successor
 from worker.docs_sync import SyncOptions, sync
+from worker.errors import FencedOff
 from worker.mongo.docs import BATCH, MongoDocs
 from worker.mongo.driver import Database
 
@@ -52,3 +55,17 @@ async def test_a_row_written_by_hand_is_taken_over(
     rows = {row["_id"]: row async for row in backend["docs"].find()}
     assert set(rows) == {1, 2, 3}
     assert rows[1]["title"] == "A"
+
+
+async def test_a_former_leader_writes_no_page(
+    database: Database, backend: AsyncDatabase[dict[str, Any]], tmp_path: Path
+) -> None:
+    """The pages that a worker keeps by its clock are under its lease; those of a command are not."""
+    (tmp_path / "a.md").write_text("# A", "utf-8")
+    former, leader = await successor(database)
+    with pytest.raises(FencedOff):
+        await sync(tmp_path, MongoDocs(database, former), ALL, NOW)
+    assert await backend["docs"].find_one() is None
+    assert (await sync(tmp_path, MongoDocs(database, leader), ALL, NOW)).added == ("a.md",)
+    (tmp_path / "a.md").write_text("# B", "utf-8")
+    assert (await sync(tmp_path, MongoDocs(database), ALL, NOW)).changed == ("a.md",)

@@ -136,7 +136,7 @@ async def _lead(app: App, leadership: Leadership, stop: asyncio.Event) -> bool:
     async with Together() as group:
         beside = [group.create_task(app.canary.watch())]
         if schedule:
-            beside.append(group.create_task(keep_docs(schedule, MongoDocs(app.database), app.clock)))
+            beside.append(group.create_task(keep_docs(schedule, MongoDocs(app.database, leadership), app.clock)))
         try:
             _say(await app.leader(leadership).serve(stop))
         except GenerationsChanged as change:

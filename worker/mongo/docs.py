@@ -3,7 +3,7 @@
 Rows are found by `site` and `path`, not by `_id`, so that a row somebody wrote by hand is taken over and not doubled.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Final
@@ -11,7 +11,9 @@ from typing import Final
 from pymongo import DeleteMany, UpdateOne
 
 from worker.docs_sync.plan import SyncPlan
-from worker.mongo.driver import Database
+from worker.model import Leadership
+from worker.mongo.driver import Database, Session
+from worker.mongo.fence import fence
 
 BATCH: Final = 100
 """Writes in one request."""
@@ -19,10 +21,14 @@ COLLECTION: Final = "docs"
 
 
 class MongoDocs:
-    """`worker.docs_sync.DocsCollection` on the docs collection."""
+    """`worker.docs_sync.DocsCollection` on the docs collection.
 
-    def __init__(self, database: Database) -> None:
+    With a leadership nothing is written after it is over (FencedOff); a person's command needs none.
+    """
+
+    def __init__(self, database: Database, leadership: Leadership | None = None) -> None:
         self._database = database
+        self._leadership = leadership
 
     async def stored(self, site: str) -> Mapping[str, str]:
         """The hash of every stored page of a site, by path; '' for a row without one."""
@@ -37,7 +43,18 @@ class MongoDocs:
         """Write what the plan adds and changes, then remove what it removes. A second run finishes a broken one."""
         writes = _writes(plan, now)
         while batch := list(islice(writes, BATCH)):
+            await self._write(batch)
+
+    async def _write(self, batch: Sequence[UpdateOne | DeleteMany]) -> None:
+        if (leadership := self._leadership) is None:
             await self._database.bulk(COLLECTION, batch)
+            return
+
+        async def body(session: Session) -> None:
+            await fence(self._database, leadership, session)
+            await self._database.bulk(COLLECTION, batch, session=session)
+
+        await self._database.transaction(body)
 
 
 def _writes(plan: SyncPlan, now: datetime) -> Iterator[UpdateOne | DeleteMany]:
