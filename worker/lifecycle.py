@@ -206,7 +206,7 @@ async def supervise(
         await _cancel(every)
         raise
     died = set(others) & done if leading not in done else set[asyncio.Task[None]]()
-    codes = [_verdict(task, died=task in died) for task in (leading, *others) if task.done()]
+    codes = [_verdict(task, died=task in died) for task in (leading, *others, limit) if task.done()]
     return EXIT_BUG if EXIT_BUG in codes else max(codes, default=EXIT_OK)
 
 
