@@ -201,9 +201,10 @@ def test_both_generations(database: Rows, env: dict[str, str], fake: Embedder) -
 
 
 def test_time_and_money(sample: Rows, env: dict[str, str]) -> None:
-    """From the limits and the price that are set; null and a sentence where nobody knows."""
+    """From the limits and the price that are set; a guess that says so where there are none, a sentence and null."""
     free = _plan(env)
-    assert free["seconds"] is None
+    assert (free["basis"], free["seconds"]) == (["guessed"], free["total"]["seconds"])
+    assert free["seconds"] >= max(source["seconds"] for source in free["sources"].values()) >= 1.0
     tokens, requests = free["total"]["tokens"], free["total"]["requests"]
     slow = _plan({**env, "WORKER_TOKENS_PER_MINUTE": "10000"})
     assert slow["seconds"] == pytest.approx(tokens / 10000 * 60, abs=0.1)

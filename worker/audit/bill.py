@@ -1,7 +1,12 @@
-"""What a plan costs: the fewest requests, and the time that the limits a minute make of it."""
+"""What a plan costs: the fewest requests, and the time that the limits make of it."""
+
+from typing import Final
 
 from worker.audit.plan import Bill
 from worker.embedding.lanes import Limits
+
+REQUEST_SECONDS: Final = 1.0
+"""A guess at how long a hosted endpoint takes for a full request: all there is to go by without limits a minute."""
 
 
 def requests(bill: Bill, limits: Limits) -> int:
@@ -9,11 +14,17 @@ def requests(bill: Bill, limits: Limits) -> int:
     return max(-(-bill.embeddings // limits.texts), -(-bill.tokens // limits.tokens))
 
 
-def seconds(bill: Bill, limits: Limits) -> float | None:
-    """How long the limits a minute make it last; None where there are none."""
-    minutes: list[float] = []
+def limited(limits: Limits) -> bool:
+    """Whether a limit a minute is set."""
+    return limits.tokens_per_minute is not None or limits.requests_per_minute is not None
+
+
+def seconds(bill: Bill, limits: Limits) -> float:
+    """How long it takes at these limits: those a minute, and as many requests at once as may be."""
+    rounds = -(-requests(bill, limits) // limits.concurrency)
+    minutes = 0.0
     if limits.tokens_per_minute is not None:
-        minutes.append(bill.tokens / limits.tokens_per_minute)
+        minutes = bill.tokens / limits.tokens_per_minute
     if limits.requests_per_minute is not None:
-        minutes.append(requests(bill, limits) / limits.requests_per_minute)
-    return 60.0 * max(minutes) if minutes else None
+        minutes = max(minutes, requests(bill, limits) / limits.requests_per_minute)
+    return max(60.0 * minutes, rounds * REQUEST_SECONDS)

@@ -17,23 +17,34 @@ from worker.commands.where import Where, table
 from worker.errors import EXIT_OK
 from worker.parts import App
 
-Basis = Literal["limits", "measured"]
-_SAID: Final[Mapping[Basis, str]] = {"limits": "by the limits a minute", "measured": "by a try of a few texts here"}
+Basis = Literal["limits", "measured", "guessed"]
+_SAID: Final[Mapping[Basis, str]] = {
+    "limits": "by the limits a minute",
+    "measured": "by a try of a few texts here",
+    "guessed": f"if a request takes {bill.REQUEST_SECONDS:g} s; no limit a minute is set",
+}
+
+
+_CENT: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What is planned for one generation, and how long its embedding takes where anybody can say."""
+    """What is planned for one generation, and how long its embedding takes."""
 
     pin: Pin
     plans: Mapping[str, SourcePlan]
-    seconds: float | None
+    timed: Callable[[Bill], float]
     basis: Basis
 
     @property
     def total(self) -> Bill:
         """All that is embedded for it."""
-        return sum((planned.bill for planned in self.plans.values()), Bill())
+        return self.of(list(self.plans))
+
+    def of(self, sources: Sequence[str]) -> Bill:
+        """What is embedded for it of these sources."""
+        return sum((self.plans[source].bill for source in sources), Bill())
 
 
 async def plan(where: Where, sources: Sequence[str]) -> int:
@@ -53,46 +64,48 @@ async def _planned(
 ) -> Generation:
     planner = Planner(app.comparer(pin), app.store(pin), app.store(), pin, billed)
     plans = {source: await planner.plan(source, progress) for source in sources}
-    total = sum((planned.bill for planned in plans.values()), Bill())
     if is_local(pin.model):
-        return Generation(pin, plans, await _measured(app, pin, total, planner.specimens), "measured")
-    return Generation(pin, plans, bill.seconds(total, app.embedders.limits(pin)), "limits")
+        a_token = await _measured(app, pin, planner.specimens)
+        return Generation(pin, plans, lambda cost: cost.tokens * a_token, "measured")
+    limits = app.embedders.limits(pin)
+    return Generation(
+        pin, plans, lambda cost: bill.seconds(cost, limits), "limits" if bill.limited(limits) else "guessed"
+    )
 
 
-async def _measured(app: App, pin: Pin, total: Bill, specimens: Sequence[str]) -> float:
-    """How long a model of this process takes, from a few of the texts; the first of them warms it up."""
+async def _measured(app: App, pin: Pin, specimens: Sequence[str]) -> float:
+    """Seconds a token by a model of this process, from a few of the texts; the first of them warms it up."""
     if not specimens:
         return 0.0
     client = app.embedders.client(pin)
     await client.embed(specimens[:1])
     began = app.clock.monotonic()
     embedded = await client.embed(specimens)
-    return (app.clock.monotonic() - began) * total.tokens / max(1, embedded.usage.tokens)
+    return (app.clock.monotonic() - began) / max(1, embedded.usage.tokens)
 
 
 def _report(app: App, generations: Sequence[Generation], leader: Mapping[str, object] | None) -> Mapping[str, object]:
     active = generations[0]
-    timed = [one for one in generations if one.total.tokens]
-    known = [one.seconds for one in timed if one.seconds is not None]
     total = _row(app, generations, list(active.plans))
     return {
         "sources": {source: _row(app, generations, [source]) for source in active.plans},
         "total": total,
-        "seconds": round(sum(known), 2) if len(known) == len(timed) else None,
+        "seconds": total["seconds"],
+        "basis": list(_bases(generations)),
         "pin": {**active.pin.as_row(), "pinned": app.pinned},
         "generations": [
             {"collection": one.pin.collection, "model": one.pin.model, **_cost(app, [(one.pin, one.total)])}
             for one in generations
         ],
         "leader": leader,
-        "notes": _notes(app, total, [one.pin for one in timed if one.seconds is None], leader),
+        "notes": _notes(app, total, leader),
     }
 
 
 def _row(app: App, generations: Sequence[Generation], sources: Sequence[str]) -> dict[str, object]:
     """Documents and rows are the active generation's, the cost is everybody's."""
     plans = [generations[0].plans[source] for source in sources]
-    bills = [(one.pin, sum((one.plans[source].bill for source in sources), Bill())) for one in generations]
+    bills = [(one.pin, one.of(sources)) for one in generations]
     return {
         "documents": sum(planned.documents for planned in plans),
         **{fate: sum(planned.fates[fate] for planned in plans) for fate in FATES},
@@ -102,7 +115,12 @@ def _row(app: App, generations: Sequence[Generation], sources: Sequence[str]) ->
         "rewritten": sum(planned.rows["rewritten"] for planned in plans),
         "removed": sum(planned.rows["removed"] for planned in plans),
         **_cost(app, bills),
+        "seconds": round(sum(one.timed(one.of(sources)) for one in generations), 2),
     }
+
+
+def _bases(generations: Sequence[Generation]) -> Sequence[Basis]:
+    return list(dict.fromkeys(one.basis for one in generations if one.total.tokens))
 
 
 def _cost(app: App, bills: Sequence[tuple[Pin, Bill]]) -> dict[str, object]:
@@ -116,16 +134,12 @@ def _cost(app: App, bills: Sequence[tuple[Pin, Bill]]) -> dict[str, object]:
     }
 
 
-def _notes(
-    app: App, total: Mapping[str, object], untimed: Sequence[Pin], leader: Mapping[str, object] | None
-) -> list[str]:
+def _notes(app: App, total: Mapping[str, object], leader: Mapping[str, object] | None) -> list[str]:
     notes: list[str] = []
     if not app.pinned:
         notes.append(f"Nothing is pinned yet: the first start pins {app.pin.model} ({app.pin.dimensions}).")
     if total["usd"] is None:
         notes.append("The price of the model is not known here: set WORKER_USD_PER_MILLION_TOKENS.")
-    if untimed:
-        notes.append("How long it takes nobody here knows: set WORKER_TOKENS_PER_MINUTE or WORKER_REQUESTS_PER_MINUTE.")
     budget, cost = app.settings.daily_budget_usd, total["usd"]
     if budget is not None and isinstance(cost, float) and cost > budget:
         notes.append(f"WORKER_DAILY_BUDGET_USD is {budget:g}: this takes {-(-cost // budget):.0f} days.")
@@ -136,19 +150,10 @@ def _notes(
     return notes
 
 
-_ALWAYS: Final = {"add": "add", "change": "change", "remove": "remove", "keep": "keep"}
-_WHERE_ANY: Final = {
-    "hidden": "hidden",
-    "unreadable": "unreadable",
-    "write": "written",
-    "rewrite": "rewritten",
-    "drop": "removed",
-    "embed": "embeddings",
-    "tokens": "tokens",
-    "USD": "usd",
-}
-"""Headings of the table, documents first, then chunk rows, then the cost, and where each stands in the report. A column
-of nothing is left out: a terminal is 80 characters wide."""
+_ALWAYS: Final = {name: name for name in ("add", "change", "remove", "keep", "chunks", "tokens")}
+_WHERE_ANY: Final = {"hidden": "hidden", "unreadable": "unreadable", "USD": "usd", "time": "seconds"}
+"""Headings of the table and where each stands in the report. A column of nothing is left out, and what becomes of chunk
+rows is in the JSON alone: a terminal is 80 characters wide."""
 
 
 def _shown(report: Mapping[str, object], generations: Sequence[Generation]) -> Group:
@@ -159,14 +164,20 @@ def _shown(report: Mapping[str, object], generations: Sequence[Generation]) -> G
         **{heading: name for heading, name in _WHERE_ANY.items() if total[name] or total[name] is None},
     }
     every = {**sources, "all": total} if len(sources) > 1 else sources
-    rows = [[source, *(_cell(row[name]) for name in columns.values())] for source, row in every.items()]
+    rows = [
+        [source, *(_cell(heading, row[name]) for heading, name in columns.items())] for source, row in every.items()
+    ]
     notes = cast("Sequence[str]", report["notes"])
     counted = table("what a backfill would do", ["source", *columns], rows)
     return Group(counted, *(Text(line) for line in (_verdict(report, total, generations), *notes)))
 
 
-def _cell(value: object) -> object:
-    return f"{value:.6f}" if isinstance(value, float) else value
+def _cell(heading: str, value: object) -> object:
+    if not isinstance(value, int | float) or heading not in {"USD", "time"}:
+        return value
+    if heading == "time":
+        return _length(value)
+    return "<0.01" if 0 < value < _CENT else f"{value:.2f}"
 
 
 def _verdict(report: Mapping[str, object], total: Mapping[str, object], generations: Sequence[Generation]) -> str:
@@ -174,9 +185,8 @@ def _verdict(report: Mapping[str, object], total: Mapping[str, object], generati
         return "Nothing is to be embedded."
     models = " and ".join(dict.fromkeys(one.pin.model for one in generations if one.total.tokens))
     money = "" if total["usd"] is None else f", ${total['usd']:.6f}" if total["usd"] else ", free"
-    bases = " and ".join(dict.fromkeys(_SAID[one.basis] for one in generations if one.total.tokens))
-    seconds = cast("float | None", report["seconds"])
-    time = "" if seconds is None else f", about {_length(seconds)} ({bases})"
+    bases = " and ".join(_SAID[basis] for basis in _bases(generations))
+    time = f", about {_length(cast('float', report['seconds']))} ({bases})"
     return f"{total['tokens']:,} tokens to embed by {models}, in at least {total['requests']:,} requests{money}{time}."
 
 
