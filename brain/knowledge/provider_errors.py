@@ -27,6 +27,7 @@ LONGEST_WAIT_SECONDS: Final = 60.0  # whatever the other side names, we look aga
 
 _SECONDS: Final = re.compile(r"\d+(\.\d+)?")
 _WORD: Final = re.compile(r"[a-z_]{1,40}")
+_CODE: Final = re.compile(r"[1-9][0-9]{2}")
 _UNKNOWN_MODEL: Final = re.compile(
     r"not a valid model|model .{0,80}(does not exist|not found)|no such model", re.IGNORECASE
 )
@@ -139,11 +140,13 @@ def _typed(reply: HttpReply, error: Mapping[str, object], who: str) -> Knowledge
 def _effective_status(status: int, code: object, error_type: str) -> int | None:
     """The HTTP status, or for an error inside a success the one that its code or type stands for; None: unknown.
 
-    A refused *content* comes as 403 too, and is about one text, not about the key.
+    A code may come as a text of digits. A refused *content* comes as 403 too, and is about one text, not about the key.
     """
     named = _STATUS_OF.get(error_type)
     if not _is_success(status):
         return named if status == 403 and named == 422 else status  # noqa: PLR2004 see above
+    if isinstance(code, str) and _CODE.fullmatch(code):
+        code = int(code)
     if isinstance(code, int) and 400 <= code <= 599:  # noqa: PLR2004 error statuses
         return named if code == 403 and named == 422 else code  # noqa: PLR2004 see above
     return named

@@ -69,12 +69,13 @@ async def test_n06_order_comes_from_the_index(server: FakeEmbedder, connect: Con
 
 
 async def test_n15_another_model_is_a_pin_mismatch(server: FakeEmbedder, connect: Connect) -> None:
-    """N15 at the client: another model's name is never let through; a missing vendor prefix, or name, is."""
+    """N15 at the client: another model's name is never let through, nor none; a missing vendor prefix is."""
     client = connect(server.base_url)
     server.script |= {0: Fault("patch", change="model"), 1: Fault("patch", change="no_model")}
     with pytest.raises(PinMismatch, match="another-model"):
         await client.embed(["kickflip"])
-    await client.embed(["kickflip"])
+    with pytest.raises(Malformed, match="without the name of the model"):
+        await client.embed(["kickflip"])
     server.model = "Text-Embedding-3-Small"
     await client.embed(["kickflip"])
 
@@ -138,6 +139,8 @@ def _error(code: object, error_type: str | None = None, message: str = "no") -> 
         (529, _error(529, "provider_overloaded"), {}, Unavailable),
         (200, _error(401), {}, Refused),
         (200, _error(429), {}, Throttled),
+        (200, _error("429"), {}, Throttled),
+        (200, _error("0429"), {}, Malformed),
         (200, _error("x", "provider_unavailable"), {}, Unavailable),
         (200, _error(502), {}, Unavailable),
         (200, _error(None, "context_length_exceeded"), {}, Poison),
@@ -180,10 +183,11 @@ async def test_the_cost_is_what_is_reported(
 ) -> None:
     """With a key of one's own the upstream's price counts too; odd figures count as none."""
     data = [{"index": 0, "embedding": vector_of("kickflip", 8)}]
-    server.always = Fault("body", body=json.dumps({"data": data, "usage": {"total_tokens": 3, **reported}}))
+    answer = {"model": MODEL.name, "data": data}
+    server.always = Fault("body", body=json.dumps({**answer, "usage": {"total_tokens": 3, **reported}}))
     usage = (await connect(server.base_url).embed(["kickflip"])).usage
     assert (usage.tokens, usage.cost_usd) == (3, 0.5)
-    server.always = Fault("body", body=json.dumps({"data": data, "usage": {"total_tokens": -3, "cost": "free"}}))
+    server.always = Fault("body", body=json.dumps({**answer, "usage": {"total_tokens": -3, "cost": "free"}}))
     usage = (await connect(server.base_url).embed(["kickflip"])).usage
     assert (usage.tokens, usage.cost_usd) == (0, None)
 

@@ -75,17 +75,15 @@ class OpenRouterClient:
         await self._http.close()
 
     def _check_model(self, answered: object) -> None:
-        """Raise PinMismatch when another model answered.
+        """Raise PinMismatch when another model answered, Malformed when nobody says which did.
 
         Providers differ in the vendor's prefix (`openai/text-embedding-3-small` comes back as
         `text-embedding-3-small`), in case, and in OpenRouter's routing suffix (`:free`), so the last segment of the
-        name is compared without these. A missing name is let through: count and width are checked anyway, and it
-        names no other model.
+        name is compared without these. Every one of them sends the name (OpenAI's reply has it always); an answer
+        without it might be any model's of that width, and would poison search silently.
         """
-        if answered is None or answered == "":
-            return
-        if not isinstance(answered, str):
-            message = f"{_WHO} answered with a model name that is no text: try again later"
+        if not isinstance(answered, str) or not answered.strip():
+            message = f"{_WHO} answered without the name of the model (field `model`): try again later"
             raise Malformed(message)
         if _last_segment(answered) != _last_segment(self._model.name):
             shown = "".join(c for c in answered[:80] if c.isprintable())
