@@ -18,6 +18,9 @@ from worker.sources.kinds import KINDS
 
 PREFIX: Final = "WORKER_"
 SOURCES: Final = tuple(KINDS)
+SHARES: Final = 20
+"""Requests that a minute's tokens, or a day's budget, are enough for: so at most a twentieth of either stays unused."""
+
 PM2_KILL_TIMEOUT: Final = 1600  # ms; PM2's default wait between SIGINT and SIGKILL
 
 
@@ -84,12 +87,14 @@ class WorkerSettings(KnowledgeSettings):
         168.0, validation_alias="WORKER_RESCAN_HOURS", description="a number of hours above 0, up to 8760"
     )
     daily_budget_usd: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = Field(
-        None, validation_alias="WORKER_DAILY_BUDGET_USD", description="an amount of dollars above 0, up to 10000"
+        None,
+        validation_alias="WORKER_DAILY_BUDGET_USD",
+        description="an amount of dollars above 0 (enough for one full text), up to 10000",
     )
-    tokens_per_minute: Annotated[int, Field(ge=8192, le=1_000_000_000)] | None = Field(
+    tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = Field(
         None,
         validation_alias="WORKER_TOKENS_PER_MINUTE",
-        description="a whole number from 8192 (one full text) to 1000000000",
+        description="a whole number from 1 to 1000000000",
     )
     requests_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         None, validation_alias="WORKER_REQUESTS_PER_MINUTE", description="a whole number from 1 to 1000000"
@@ -155,21 +160,33 @@ class WorkerSettings(KnowledgeSettings):
             return listed
         return said * tokens / 1_000_000
 
+    def request_tokens(self, model: str) -> int:
+        """Tokens that one request of a model may hold; a text that is larger goes alone.
+
+        WORKER_BATCH_TOKENS, or less where a minute's tokens or a day's budget would be used up by few requests.
+        """
+        most = [self.batch_tokens]
+        if self.tokens_per_minute is not None:
+            most.append(self.tokens_per_minute // min(SHARES, self.requests_per_minute or SHARES))
+        if self.daily_budget_usd is not None and (dollars := self.price(model, 1_000_000)):
+            most.append(int(self.daily_budget_usd / dollars * 1_000_000) // SHARES)
+        return max(1, min(most))
+
     def _budget_mistakes(self) -> Iterator[Mistake]:
         if self.daily_budget_usd is None:
             return
-        request = self.price(self.embedding_model, max(self.batch_tokens, DEFAULT_WINDOW))
-        if request is None:
+        text = self.price(self.embedding_model, DEFAULT_WINDOW)
+        if text is None:
             yield Mistake(
                 ("WORKER_DAILY_BUDGET_USD", "WORKER_USD_PER_MILLION_TOKENS"),
                 "WORKER_DAILY_BUDGET_USD needs a price, and that of this EMBEDDING_MODEL is not known here: set"
                 " WORKER_USD_PER_MILLION_TOKENS to what its provider asks, or remove the budget.",
             )
-        elif request > self.daily_budget_usd:
+        elif text > self.daily_budget_usd:
             yield Mistake(
-                ("WORKER_DAILY_BUDGET_USD", "WORKER_BATCH_TOKENS"),
-                f"WORKER_DAILY_BUDGET_USD is less than one request of WORKER_BATCH_TOKENS may cost ({request:.6f}):"
-                " nothing would ever be embedded; raise the budget, or lower WORKER_BATCH_TOKENS.",
+                ("WORKER_DAILY_BUDGET_USD",),
+                f"WORKER_DAILY_BUDGET_USD is less than one text of {DEFAULT_WINDOW} tokens costs ({text:.6f}): a full"
+                " one would never be embedded; raise the budget.",
             )
 
 

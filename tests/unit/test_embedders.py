@@ -40,8 +40,30 @@ async def test_one_embedder_a_model() -> None:
     again = Pin(SMALL.model, SMALL.dimensions, "knowledge_chunks_again")
     assert embedders.embedder(SMALL) is embedders.embedder(again)
     assert embedders.embedder(SMALL) is not embedders.embedder(LARGE)
-    assert embedders.limits(SMALL) is embedders.limits(LARGE)
+    assert embedders.limits(SMALL) == embedders.limits(LARGE)
     assert (embedders.limits(LARGE).requests_per_minute, embedders.limits(LOCAL).requests_per_minute) == (7, None)
+    await embedders.close()
+
+
+@pytest.mark.parametrize(
+    ("environ", "small", "large"),
+    [
+        ({}, 60_000, 60_000),
+        ({"WORKER_DAILY_BUDGET_USD": "0.001"}, 2_500, 384),  # a twentieth of 50,000 and of 7,692 tokens
+        ({"WORKER_TOKENS_PER_MINUTE": "1000"}, 50, 50),
+        ({"WORKER_TOKENS_PER_MINUTE": "1"}, 1, 1),  # one text
+        ({"WORKER_TOKENS_PER_MINUTE": "100000", "WORKER_REQUESTS_PER_MINUTE": "4"}, 25_000, 25_000),
+        ({"WORKER_DAILY_BUDGET_USD": "9", "WORKER_BATCH_TOKENS": "700"}, 700, 700),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else str(value),  # pyright: ignore[reportUnknownArgumentType]
+)
+async def test_a_request_is_a_share_of_the_minute_and_of_the_day(
+    environ: dict[str, str], small: int, large: int
+) -> None:
+    """A small budget or rate makes small requests, by the model's price; it forbids none."""
+    embedders = Embedders(settings(**KEY, **environ), surroundings(SimHealth()))
+    assert (embedders.limits(SMALL).tokens, embedders.limits(LARGE).tokens) == (small, large)
+    assert embedders.limits(LOCAL).tokens == 1_024
     await embedders.close()
 
 

@@ -106,6 +106,7 @@ def test_a_budget_needs_a_price() -> None:
     assert mistakes(unknown | {"WORKER_USD_PER_MILLION_TOKENS": "0.05"}) == ()
     (sentence,) = mistakes(unknown)
     assert "WORKER_USD_PER_MILLION_TOKENS" in sentence
+    assert mistakes(GOOD | {"WORKER_DAILY_BUDGET_USD": "0.001", "WORKER_TOKENS_PER_MINUTE": "100"}) == ()
     local = load(WorkerSettings, {"WORKER_DAILY_BUDGET_USD": "0.01"}, WORKER, embedded=True)
     assert local.price(local.embedding_model, 10**9) == 0.0
 
@@ -159,12 +160,12 @@ def test_a_budget_needs_a_price() -> None:
         ("WORKER_RESCAN_HOURS", "9000", "too big"),
         ("WORKER_DAILY_BUDGET_USD", "$5", "not a number"),
         ("WORKER_DAILY_BUDGET_USD", "inf", "finite"),
-        ("WORKER_DAILY_BUDGET_USD", "0.001", "less than one request"),
+        ("WORKER_DAILY_BUDGET_USD", "0.0001", "less than one text"),
         ("WORKER_BATCH_TEXTS", "2049", "too big"),
         ("WORKER_BATCH_TOKENS", "300001", "too big"),
         ("WORKER_CONCURRENCY", "0", "too small"),
         ("WORKER_USD_PER_MILLION_TOKENS", "$0.02", "not a number"),
-        ("WORKER_TOKENS_PER_MINUTE", "10", "too small"),
+        ("WORKER_TOKENS_PER_MINUTE", "0", "too small"),
         ("WORKER_REQUESTS_PER_MINUTE", "0", "too small"),
         ("WORKER_DOCS_ALLOW", "../private/**", "without .."),
         ("WORKER_DOCS_ALLOW", "/etc/*", "relative"),

@@ -46,7 +46,7 @@ class Embedders:
 
     def limits(self, pin: Pin) -> Limits:
         """What one request and one minute may hold for the pin's model."""
-        return self._gates[is_local(pin.model)][0]
+        return self._limits(pin.model)
 
     def led_by(self, leadership: Leadership) -> None:
         """Money is spent under that lease from now on."""
@@ -64,9 +64,15 @@ class Embedders:
         """The embedder of the pin's model; raises as `client`."""
         model = _model(pin)
         if model not in self._embedders:
-            limits, gate = self._gates[is_local(model.name)]
+            _, gate = self._gates[is_local(model.name)]
+            limits = self._limits(model.name)
             self._embedders[model] = BatchingEmbedder(self.client(pin), counter_for(model), limits, self._around, gate)
         return self._embedders[model]
+
+    def _limits(self, model: str) -> Limits:
+        """The provider's; a request of a dearer model may be smaller."""
+        limits, _ = self._gates[is_local(model)]
+        return limits if is_local(model) else replace(limits, tokens=self._settings.request_tokens(model))
 
     async def close(self) -> None:
         """Give up what is on its way, and the connections."""
