@@ -111,6 +111,30 @@ async def test_n08_a_throttle_slows_the_whole_client(server: FakeEmbedder, make:
     ), "the throttled batch stayed whole"
 
 
+@pytest.mark.parametrize("count", [8, 16])
+async def test_n08_a_short_wait_is_not_made_long(server: FakeEmbedder, make: Kits, count: int) -> None:
+    """N8: a fraction of a second is obeyed as it is named, each time, however often."""
+    kit = make(server.base_url, Limits(texts=8), speed=1)
+    refusal = Fault("status", status=429, headers={"Retry-After": "0.3"})
+    server.script |= dict.fromkeys(range(count), refusal)
+    began = kit.clock.monotonic()
+    await kit.right(texts(64))
+    assert 0.3 * 2 <= kit.clock.monotonic() - began < 0.3 * count + 5.0
+    assert kit.health.reasons == {}
+
+
+async def test_n08_short_waits_without_end_are_told(server: FakeEmbedder, make: Kits) -> None:
+    """N8: who asks for a moment's patience again and again holds everything up, and is not asked all the time."""
+    kit = make(server.base_url, speed=20)
+    server.always = Fault("status", status=429, headers={"Retry-After": "0.001"})
+    embedding = kit.start(kit.right(texts(3)))
+    await kit.until(lambda: "embedding" in kit.health.reasons, "told")
+    assert server.calls <= 20 * 20, "20 a second at most, and it is told after ten seconds"
+    server.always = None
+    await embedding
+    assert kit.health.reasons == {}
+
+
 async def _keep_busy(kit: Kit, callers: int, done: list[int]) -> None:
     async def one(caller: int) -> None:
         for turn in range(10**6):
@@ -146,6 +170,7 @@ async def test_n09_a_storm_and_its_end(server: FakeEmbedder, make: Kits, status:
     trickle = (kit.clock.monotonic() - half) / EVERY
     probes = (kit.clock.monotonic() - half) / 5
     assert calls - answered <= answered * EARNED + MOST + trickle + probes + 8, (calls, answered)
+    # Half of all texts fail and nobody has others, so the clock pays; a tenth is a tenth where there are (below).
 
     server.script.clear()
     well, sofar = kit.clock.monotonic(), len(done)
@@ -153,6 +178,24 @@ async def test_n09_a_storm_and_its_end(server: FakeEmbedder, make: Kits, status:
     assert kit.clock.monotonic() - well < 60, "recovery"
     assert kit.health.reasons == {}
     busy.cancel()
+
+
+async def test_n09_retries_are_a_tenth_from_the_beginning(server: FakeEmbedder, make: Kits) -> None:
+    """N9: every fourth call fails; as long as there is other work, at most one call in ten is one made again."""
+    kit = make(server.base_url, Limits(texts=1), speed=20)
+    server.script |= {number: Fault("status", status=500) for number in range(0, 10_000, 4)}
+    kit.start(kit.right(texts(3000)))
+
+    def extra() -> tuple[int, int]:
+        """How many of the calls so far were a text's first, and how many were not."""
+        sent = [call.payload["input"][0] for call in list(server.received)]
+        return (first := len(set(sent))), len(sent) - first
+
+    for first in (100, 1000):
+        await kit.until(lambda first=first: server.calls >= first * 1.1 and extra()[0] >= first, f"{first} texts")
+        fresh, again = extra()
+        assert again <= EARNED * fresh, (fresh, again)
+    assert again >= 0.5 * EARNED * fresh, "and what may be sent again is"
 
 
 async def test_n09_recovery_is_no_stampede(server: FakeEmbedder, make: Kits) -> None:
@@ -178,10 +221,11 @@ async def test_n10_a_bad_text_after_an_outage_ends_it_too(server: FakeEmbedder, 
     assert kit.health.reasons == {}
 
 
-async def test_n10_one_bad_text_in_64(server: FakeEmbedder, make: Kits) -> None:
+@pytest.mark.parametrize("status", [400, 413])
+async def test_n10_one_bad_text_in_64(server: FakeEmbedder, make: Kits, status: int) -> None:
     """N10: it alone is given up, 63 have their vectors, in about twice the logarithm of requests."""
     kit = make(server.base_url)
-    server.always = Fault("poison", word="text 42")
+    server.always = Fault("poison", word="text 42", status=status)
     results = await asyncio.wait_for(kit.embedder.embed(texts(64)), GIVE_UP)
     assert [at for at, result in enumerate(results) if isinstance(result, Poison)] == [42]
     assert server.calls <= 1 + 2 * 6
@@ -201,6 +245,37 @@ async def test_n11_a_refused_key_pauses(server: FakeEmbedder, make: Kits, status
     server.always = None
     await embedding
     assert kit.health.reasons == {}
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+async def test_n11_a_refusal_of_everything_is_the_providers_matter(
+    server: FakeEmbedder, make: Kits, status: int
+) -> None:
+    """N11: also where it is told as if of the texts: a sound one is refused too, so only the bad one is given up."""
+    kit = make(server.base_url, Limits(texts=4), speed=500)
+    server.always = Fault("status", status=status, body=f'{{"error":{{"code":{status},"message":"no"}}}}')
+    embedding = asyncio.create_task(kit.embedder.embed(texts(12)))
+    await kit.until(lambda: "embedding_refused" in kit.health.reasons, "told")
+    assert "it takes nothing at all" in kit.health.reasons["embedding_refused"]
+    began, before = kit.clock.monotonic(), server.calls
+    await kit.until(lambda: kit.clock.monotonic() - began > 20 * REFUSED_WAIT, "ten minutes")
+    assert server.calls - before <= 24, "one at a time, seldom; a few were on their way"
+    assert "embedding_refused" in kit.health.reasons
+    server.always = Fault("poison", word="text 7")
+    results = await asyncio.wait_for(embedding, GIVE_UP)
+    assert [at for at, result in enumerate(results) if isinstance(result, Poison)] == [7]
+    assert kit.health.reasons == {}
+    server.always, before = None, server.calls
+    await kit.right(texts(8, "later"))
+    assert server.calls - before == 2, "requests are as large as before"
+
+
+async def test_n11_a_command_says_that_everything_is_refused(server: FakeEmbedder, make: Kits) -> None:
+    """N11: and ends."""
+    kit = make(server.base_url, patience=1000)
+    server.always = Fault("status", status=400)
+    with pytest.raises(ConfigurationFault, match="it takes nothing at all: check EMBEDDING_MODEL"):
+        await asyncio.wait_for(kit.embedder.embed(texts(3)), GIVE_UP)
 
 
 async def test_n13_kept_connections_that_close(server: FakeEmbedder, make: Kits) -> None:

@@ -59,10 +59,22 @@ def test_retries_are_a_tenth_of_the_successes(events: list[tuple[bool, float]]) 
     for succeeded, later in events:
         now += later
         if succeeded:
-            budget, successes = budget.earned(), successes + 1
+            budget, successes = budget.earned(now), successes + 1
         while budget.wait(now) == 0:
             budget, retries = budget.spent(now), retries + 1
         assert retries <= MOST + EARNED * successes + now / EVERY + 1e-6
+
+
+@given(st.lists(st.floats(0, EARNED * EVERY), min_size=100, max_size=400))
+def test_the_clock_brings_nothing_beside_successes(gaps: list[float]) -> None:
+    """Where there are enough of them a tenth is a tenth, but for the stock."""
+    budget, now, retries = RetryBudget(0.0), 0.0, 0
+    for later in gaps:
+        now += later
+        budget = budget.earned(now)
+        while budget.wait(now) == 0:
+            budget, retries = budget.spent(now), retries + 1
+    assert retries <= MOST + EARNED * len(gaps) + 1e-6
 
 
 @given(st.floats(0, 1000))

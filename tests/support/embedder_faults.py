@@ -21,12 +21,12 @@ class Fault:
 
     kind: `status` (status, headers, body) · `body` (a 200 with this body) · `patch` (the right answer with `change`
     applied: one of drop, extra, narrow, nan, infinite, huge, zero, text, reverse, same_index, model, no_model,
-    no_usage) · `reset_before` · `reset_inside` · `short` (content-length 100, 5 bytes) · `stall_accept` ·
-    `stall_headers` · `stall_body` · `drip` (a byte each `seconds`) · `endless` · `gzip` (the right answer, packed) ·
-    `gzip_bomb` · `big_header` · `slow` (wait, then answer well) · `poison` (400 when any text contains `word`, else a
-    right answer) · `void` (a vector of zeros for each text that contains `word`) · `cap` (400 above so many `tokens`,
-    which are words here) · `limited` (429 with `Retry-After` beyond so many `tokens` or `requests` in any `per`
-    seconds; the others are answered after `seconds`).
+    no_usage) · `reset_before` · `reset_inside` · `reset_after` (all was sent) · `short` (content-length 100, 5 bytes) ·
+    `stall_accept` · `stall_headers` · `stall_body` · `drip` (`size` bytes each `seconds`) · `endless` · `gzip` (the
+    right answer, packed) · `gzip_bomb` · `big_header` · `slow` (wait, then answer well) · `poison` (`status`, or 400,
+    when any text contains `word`, else a right answer) · `void` (a vector of zeros for each text that contains `word`)
+    · `cap` (400 above so many `tokens`, which are words here) · `limited` (429 with `Retry-After` beyond so many
+    `tokens` or `requests` in any `per` seconds; the others are answered after `seconds`).
     """
 
     kind: str
@@ -39,6 +39,7 @@ class Fault:
     tokens: int = 0
     requests: int = 0
     per: float = 60.0
+    size: int = 1
 
 
 _NUMBERS: dict[str, object] = {"nan": float("nan"), "infinite": float("inf"), "huge": 1e300, "text": "1.0"}

@@ -22,6 +22,8 @@ import gzip
 import hashlib
 import json
 import signal
+import socket
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -212,7 +214,8 @@ class FakeEmbedder:
             case "status":
                 return fault.status, fault.body.encode(), fault.headers
             case "poison" if any(fault.word in text for text in call.payload["input"]):
-                return 400, b'{"error":{"code":400,"message":"bad input"}}', {}
+                status = 400 if fault.status == HTTPStatus.OK else fault.status
+                return status, f'{{"error":{{"code":{status},"message":"bad input"}}}}'.encode(), {}
             case "cap" if _words(call) > fault.tokens:
                 return 400, b'{"error":{"code":400,"message":"too many tokens in this request"}}', {}
             case "limited" if (wait := self._over(fault, call)) > 0:
@@ -230,6 +233,7 @@ class FakeEmbedder:
         half = head + body[: len(body) // 2]
         sent = {
             "reset_inside": half,
+            "reset_after": head + body,
             "short": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}   ",
             "stall_headers": head,
             "stall_body": half,
@@ -237,13 +241,16 @@ class FakeEmbedder:
             "endless": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[",
         }
         await _send(writer, sent.get(fault.kind, b""))
+        if fault.kind == "reset_after":  # without this a close is an orderly one, after all
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         if fault.kind.startswith("reset"):
             writer.transport.abort()
         elif fault.kind.startswith("stall"):
             await asyncio.Event().wait()
         elif fault.kind == "drip":
-            for byte in head + body:
-                await _send(writer, bytes([byte]))
+            whole = head + body
+            for start in range(0, len(whole), fault.size):
+                await _send(writer, whole[start : start + fault.size])
                 await asyncio.sleep(fault.seconds)
         while fault.kind == "endless":
             await _send(writer, b"1," * 4096)

@@ -10,11 +10,12 @@ import pytest
 
 from brain.knowledge.embedding import Embedded, Purpose, Usage
 from tests.support import virtual
+from tests.support.provider_limit import ProviderLimit
 from tests.support.sim_recorders import CrashingProbe, SimHealth, SimMeter
 from tests.support.sim_source import MODEL, WordCounter, vector_of
 from tests.support.sim_stage import FAIR
 from tests.support.sim_weather import Weather, dice
-from worker.embedding.batcher import REMEMBERED, BatchingEmbedder
+from worker.embedding.batcher import CONTROL, REMEMBERED, BatchingEmbedder
 from worker.embedding.gate import REFUSED_WAIT
 from worker.embedding.lanes import LINGER, Limits
 from worker.embedding.rates import Rate
@@ -59,8 +60,13 @@ class Client:
 class Kit:
     """An embedder with what it leans on."""
 
-    def __init__(self, limits: Limits = Limits(), patience: float | None = None) -> None:  # noqa: B008 - frozen
-        self.client, self.health, self.meter = Client(), SimHealth(), SimMeter()
+    def __init__(
+        self,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        patience: float | None = None,
+        client: Client | None = None,
+    ) -> None:
+        self.client, self.health, self.meter = client or Client(), SimHealth(), SimMeter()
         probe = CrashingProbe(Weather(dice("w"), FAIR))
         around = Around(virtual.VirtualClock(), self.meter, self.health, probe, dice("batcher"), patience)
         self.embedder = BatchingEmbedder(self.client, WordCounter(), limits, around)
@@ -127,7 +133,7 @@ def test_a_vector_is_remembered_until_its_document_is_stored() -> None:
         kit.client.poison = lambda text: text == "bad"
         for _ in range(2):
             assert isinstance((await kit.embedder.embed(["bad"]))[0], Poison)
-        assert [texts for _, texts in kit.client.calls[sent + 1 :]] == [["bad"], ["bad"]]
+        assert [texts for _, texts in kit.client.calls[sent + 1 :]] == [["bad"], [CONTROL]] * 2
 
     virtual.run(main)
 
@@ -153,7 +159,7 @@ def test_a_poison_text_is_found_by_halving(bad: set[int]) -> None:
 
     async def main() -> None:
         kit = Kit()
-        kit.client.poison = lambda text: int(text.split()[1]) in bad
+        kit.client.poison = lambda text: text in {f"text {number}" for number in bad}
         results = await kit.embedder.embed(WORDS)
         assert {at for at, result in enumerate(results) if isinstance(result, Poison)} == bad
         assert len(kit.client.calls) <= 1 + 2 * 4 * len(bad)
@@ -203,6 +209,47 @@ def test_a_throttle_holds_those_too_that_wait_for_their_minute() -> None:
         await kit.right(WORDS[:4])
         times = [at for at, _ in kit.client.calls]
         assert times[1] >= times[0] + 1 + 42, times
+
+    virtual.run(main)
+
+
+def test_throttles_of_one_round_are_one_throttle() -> None:
+    """Where no wait is named ours grows by rounds: what was out together is refused once."""
+
+    async def main() -> None:
+        kit = Kit(Limits(texts=1, concurrency=16))
+        kit.client.faults.update({number: Throttled("slowly") for number in range(8)})
+        await kit.right(WORDS[:8])
+        answered_at = [at for at, _ in kit.client.calls[8:]]
+        assert answered_at[0] <= LINGER + 1 + 0.5, "eight at once, and half a second at most"
+
+    virtual.run(main)
+
+
+class Limited(Client):
+    """A provider of three requests in any minute, which says when there is room again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limit = ProviderLimit()
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose = "document") -> Embedded:
+        """Vectors, or the refusal."""
+        now = asyncio.get_running_loop().time()
+        if wait := self.limit.wait(len(texts), now, tokens=0, requests=3, per=60.0):
+            self.faults[len(self.calls)] = Throttled("slowly", retry_after=wait)
+        return await super().embed(texts, purpose)
+
+
+def test_b27_three_requests_a_minute() -> None:
+    """B27: eight whole batches in the three minutes that it implies; a throttle counts as no failure."""
+
+    async def main() -> None:
+        kit = Kit(Limits(texts=25), client=Limited())
+        began = asyncio.get_running_loop().time()
+        await kit.right([f"text {number}" for number in range(200)])
+        assert 120 <= asyncio.get_running_loop().time() - began < 135
+        assert {len(texts) for _, texts in kit.client.calls} == {25}, "no batch was taken apart"
 
     virtual.run(main)
 

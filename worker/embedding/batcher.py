@@ -24,7 +24,7 @@ from worker.errors import BadVector, BudgetSpent, Fatal, FencedOff, KnowledgeErr
 from worker.pipeline.around import Around
 
 CONTROL: Final = "How to land an ollie."
-"""A text that every model can embed: whether a bad vector is the endpoint's fault or that of one text."""
+"""A text that every model can embed: whether a bad vector or a refusal is the endpoint's fault or that of one text."""
 
 REMEMBERED = 1024
 """Vectors that are kept after they were given: more than the pumps store together, 6 MB at 1,536 dimensions."""
@@ -49,6 +49,7 @@ class BatchingEmbedder:
         self._given: deque[str] = deque()  # those of them that have their vector
         self._lanes = Lanes()
         self._dispatching = False
+        self._controlling = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self.texts_embedded = self.tokens_embedded = self.requests_answered = 0
 
@@ -124,20 +125,25 @@ class BatchingEmbedder:
             if not future.done():
                 future.set_exception(bug)
 
-    async def _deliver(self, batch: Sequence[Waiting], turn: AsyncExitStack | None = None) -> bool:
+    async def _deliver(
+        self, batch: Sequence[Waiting], turn: AsyncExitStack | None = None, refused_at: float | None = None
+    ) -> bool:
         """Give every text its result, halving the batch around one that makes it impossible; whether all have vectors.
 
         A batch that is refused while each half of it passes was too large for the provider: the next are smaller.
+        `refused_at` is when the whole was, of which this is a part.
         """
+        doubts = self._gate.doubts
         try:
-            embedded = await self._send(batch, turn)
+            embedded = await self._send(batch, turn, refused_at)
         except Poison as error:
             if len(batch) == 1:
                 _resolve(batch[0].result, error)
                 return False
+            whole = self._around.clock.monotonic() if refused_at is None else refused_at
             halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
-            passed = [await self._deliver(half) for half in halves]
-            if all(passed):
+            passed = [await self._deliver(half, refused_at=whole) for half in halves]
+            if all(passed) and self._gate.doubts == doubts:
                 most = max(sum(one.tokens for one in half) for half in halves)
                 self._limits = replace(self._limits, tokens=min(self._limits.tokens, most))
             return all(passed)
@@ -150,51 +156,82 @@ class BatchingEmbedder:
             _resolve(waiting.result, vector)
         return True
 
-    async def _send(self, batch: Sequence[Waiting], turn: AsyncExitStack | None) -> Embedded:
+    async def _send(self, batch: Sequence[Waiting], turn: AsyncExitStack | None, refused_at: float | None) -> Embedded:
         """One request, sent until it is answered or patience ends. Raises Poison, Fatal, or the last Retryable."""
         ask = partial(self._gate.ask, self._client, [one.text for one in batch], sum(one.tokens for one in batch))
         began: float | None = None
         bad, again = 0, False
         while True:
+            refused: Poison | None = None
             async with turn or await self._gate.turn(again=again):
                 turn = None
                 try:
                     embedded = await ask()
+                except Poison as error:
+                    refused = error
                 except Retryable as error:
                     began = self._around.clock.monotonic() if began is None else began
                     if self._around.spent(began):
                         raise
                     again = not isinstance(error, Throttled)
                     bad = bad + 1 if isinstance(error, BadVector) else 0
-                except (BudgetSpent, FencedOff):
-                    raise
-                except Fatal:
-                    # A person must act, and the worker that waits goes on by itself when that is done. A command says
-                    # it and ends.
-                    if self._around.patience is not None:
+                except Fatal as error:
+                    if self._ends(error):
                         raise
                 else:
-                    self.texts_embedded += len(batch)
-                    self.tokens_embedded += sum(one.tokens for one in batch)
-                    self.requests_answered += 1
-                    return embedded
+                    return self._counted(batch, embedded)
+            if refused is not None:
+                await self._blame_batch(batch, refused, refused_at)
+                refused_at = None
             if bad >= MALFORMED_LIMIT:
                 await self._blame_text(bad)
                 bad = 0
 
+    async def _blame_batch(self, batch: Sequence[Waiting], refused: Poison, refused_at: float | None) -> None:
+        """Raise the refusal that just came if it is about the batch: the endpoint may have begun to refuse everything.
+
+        A text is believed to be bad when another was taken after its batch was refused; a control, if need be. What
+        was refused while the endpoint refused everything is asked for again.
+        """
+        doubted, doubts = self._gate.doubted, self._gate.doubts
+        if len(batch) > 1 and not doubted:
+            raise refused  # halve it first
+        since = self._around.clock.monotonic() if refused_at is None else refused_at
+        async with self._controlling:  # one asks for all
+            sound = self._gate.proven >= since or await self._control_passes()
+        if sound and not doubted and self._gate.doubts == doubts:
+            raise refused
+
     async def _blame_text(self, bad: int) -> None:
-        """Raise Poison when a text that is surely sound comes back whole: then one of the batch is to blame."""
+        """Raise Poison when the control passes: then one of the batch is to blame for so many bad answers."""
+        if await self._control_passes():
+            message = (
+                f"the model has no vector for it: {bad} answers were not finite or zero, and another text's was whole"
+            )
+            raise Poison(message)
+
+    async def _control_passes(self) -> bool:
+        """Whether a text that is surely sound has a whole vector now."""
         async with await self._gate.turn():
             try:
-                await self._gate.ask(self._client, [CONTROL], self._tokens.count(CONTROL))
+                await self._gate.ask(self._client, [CONTROL], self._tokens.count(CONTROL), sound=True)
             except Retryable:
-                return
-            except Fatal:
-                if self._around.patience is not None:
+                return False
+            except Fatal as error:
+                if self._ends(error):
                     raise
-                return
-        message = f"the model has no vector for it: {bad} answers were not finite or zero, and another text's was whole"
-        raise Poison(message)
+                return False
+        return True
+
+    def _ends(self, error: Fatal) -> bool:
+        """Whether it ends the call: a person must act, and the worker goes on by itself then; a command says it."""
+        return self._around.patience is not None or isinstance(error, BudgetSpent | FencedOff)
+
+    def _counted(self, batch: Sequence[Waiting], embedded: Embedded) -> Embedded:
+        self.texts_embedded += len(batch)
+        self.tokens_embedded += sum(one.tokens for one in batch)
+        self.requests_answered += 1
+        return embedded
 
 
 async def _only(work: Coroutine[object, object, object]) -> None:

@@ -5,9 +5,10 @@ ask    tokens and requests a minute ─▶ money reserved ─▶ the call ─▶
 """
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Final
+from typing import Final, NoReturn
 
 from brain.knowledge.embedding import Embedded, EmbeddingClient
 from worker.backoff import Backoff
@@ -35,7 +36,10 @@ REFUSED_WAIT: Final = 30.0
 """Seconds between two tries with a key that was refused: it starts to work when somebody pays or fixes it."""
 
 LOUD_WAIT: Final = 10.0
-"""Seconds that the endpoint may ask us to wait before readiness tells of it (promise: loud)."""
+"""Seconds that the endpoint may ask us to wait, all in all, before readiness tells of it (promise: loud)."""
+
+SHORTEST_WAIT: Final = 0.05
+"""Seconds, however short a wait is named: who names a thousandth each time is not asked a thousand times a second."""
 
 MALFORMED_LIMIT: Final = 3
 """Replies of a wrong shape in a row that are believed to be a passing fault."""
@@ -65,6 +69,17 @@ class Gate:
         self._requests = Rate(limits.requests_per_minute)
         self._tokens = Rate(limits.tokens_per_minute)
         self._malformed = self._wrong_widths = 0
+        self._paced = self._throttled = -math.inf
+        self._refuses_all: ConfigurationFault | None = None
+        self.proven = -math.inf
+        """When the latest request went that was answered well (monotonic seconds)."""
+        self.doubts = 0
+        """How often it turned out that the endpoint takes nothing at all."""
+
+    @property
+    def doubted(self) -> bool:
+        """Whether the endpoint refused a sound text, and nothing was answered well since."""
+        return self._refuses_all is not None
 
     async def turn(self, *, again: bool = False) -> AsyncExitStack:
         """Wait for the right to ask once; close what comes back when the answer is there. `again` is a retry."""
@@ -75,10 +90,11 @@ class Gate:
             await stack.enter_async_context(self._breaker.permit())
             return stack.pop_all()
 
-    async def ask(self, client: EmbeddingClient, texts: Sequence[str], tokens: int) -> Embedded:
+    async def ask(self, client: EmbeddingClient, texts: Sequence[str], tokens: int, *, sound: bool = False) -> Embedded:
         """Ask once, within a turn. Raises what the client raises.
 
-        Beyond that ConfigurationFault for a width that is wrong each time, and BudgetSpent in a command.
+        Beyond that ConfigurationFault for a width that is wrong each time, or where texts are refused that are `sound`:
+        every model can embed them; and BudgetSpent in a command.
         """
         await self._requests.acquire()
         await self._tokens.acquire(tokens)
@@ -95,11 +111,14 @@ class Gate:
         except KnowledgeError as error:
             if self.purse:
                 await self.purse.failed(reservation, error)
+            if sound and isinstance(error, Poison):
+                self._refuse_all(error)
             self._failed(error, sent)
             raise
         usd = cost_of(embedded.usage, name, tokens, self._price)
         if self.purse:
             await self.purse.settle(reservation, usd, name, tokens)
+        self.proven = max(self.proven, sent)
         self._answered(embedded.usage.tokens, usd)
         return embedded
 
@@ -126,7 +145,8 @@ class Gate:
     def _answered(self, tokens: int, usd: float) -> None:
         self._around.meter.embedded("ok", tokens=tokens, cost_usd=usd)
         self._window = self._window.widened()
-        self._retries = self._retries.earned()
+        self._retries = self._retries.earned(self._around.clock.monotonic())
+        self._refuses_all = None
         self._alive()
 
     def _alive(self) -> None:
@@ -134,6 +154,7 @@ class Gate:
         self._around.health.advanced()
         self._breaker.succeeded()
         self._pace.reset()
+        self._throttled = -math.inf
         self._returned.set()  # the window may be wider
         self._malformed = self._wrong_widths = 0
         for reason in ("embedding", "embedding_refused", "embedding_malformed"):
@@ -145,7 +166,7 @@ class Gate:
         now = self._around.clock.monotonic()
         if isinstance(error, Throttled):
             self._window = self._window.narrowed(sent, now)
-            self._hold(error)
+            self._hold(error, sent, now)
         elif isinstance(error, Retryable):
             self._window = self._window.narrowed(sent, now)
             self._count_malformed(error)
@@ -155,6 +176,8 @@ class Gate:
                 self._around.health.pause("embedding", str(error))
         elif isinstance(error, Fatal):
             self._refused(error, now)
+        elif isinstance(error, Poison) and self._refuses_all:
+            self._refused(self._refuses_all, now)
         elif isinstance(error, Poison):
             self._alive()
 
@@ -165,13 +188,30 @@ class Gate:
         self._breaker.hold(REFUSED_WAIT)
         self._around.health.pause("embedding_refused", str(error))
 
-    def _hold(self, error: Throttled) -> None:
-        """Everybody waits as long as the endpoint says, and longer from time to time where it names no real wait."""
-        pace, named = self._pace.next(), error.retry_after
-        wait = named if named is not None and named >= 1.0 else max(named or 0.0, pace)
+    def _refuse_all(self, error: Poison) -> NoReturn:
+        """No text is to blame then: like a refused key."""
+        message = (
+            f"{error}; nor a text that every model can embed, so it takes nothing at all: check EMBEDDING_MODEL, "
+            "EMBEDDING_DIMENSIONS and OPENROUTER_BASE_URL; nothing is given up meanwhile"
+        )
+        self._refuses_all = ConfigurationFault(message)
+        self.doubts += 1
+        self._refused(self._refuses_all, self._around.clock.monotonic())
+        raise self._refuses_all from error
+
+    def _hold(self, error: Throttled, sent: float, now: float) -> None:
+        """Everybody waits as long as the endpoint says; where it names no wait, longer from round to round."""
+        wait = 0.0
+        if error.retry_after:
+            wait = max(error.retry_after, SHORTEST_WAIT)
+        elif sent >= self._paced:  # those that were out together are refused once
+            wait, self._paced = self._pace.next(), now
         self._breaker.hold(wait)
-        if wait > LOUD_WAIT:
-            self._around.health.pause("embedding", f"asked to wait {wait:.0f} s: {error}")
+        if self._throttled < 0:
+            self._throttled = now
+        total = now + wait - self._throttled
+        if total > LOUD_WAIT:
+            self._around.health.pause("embedding", f"asked to wait, {total:.0f} s by now: {error}")
 
     def _count_malformed(self, error: Retryable) -> None:
         self._malformed = self._malformed + 1 if isinstance(error, Malformed) else 0
