@@ -78,6 +78,21 @@ def test_a_text_that_is_embedded_anywhere_is_never_sent_again(
     assert paid() == before + 4
 
 
+def test_b25_a_document_with_a_blank_section(tmp_path: Path, env: dict[str, str], database: Store) -> None:
+    """B25: the section makes no chunk and is nobody's fault; the document and its 20 neighbours are stored."""
+    page = "# Wax\n\nRub it in.\n\n## Empty\n\n\n \n\u00a0\n\n## Ledges\n\nWax the edge.\n"
+    with worker(tmp_path, env) as running:
+        running.until_ready()
+        database.docs.insert_one({"site": "docs", "path": "wax.md", "title": "Wax", "url": "/wax", "markdown": page})
+        database.trickipedia.insert_many([trick(f"Trick {n}", f"Says {n}.") for n in range(20)])
+        _until(lambda: _settled(running) == 21, "an outcome of each")
+        assert {f"Trick {n}" for n in range(20)} <= set(texts(database))
+        assert _chunk(database, "Rub it in.")
+        assert _chunk(database, "Wax the edge.")
+        assert database.freshness_dead_letters.count_documents({}) == 0
+        assert running.stop() == 0
+
+
 def test_b26_values_that_are_no_text(tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder) -> None:
     """B26: stored or dead-lettered, never tried without end; few log lines; its neighbours are on time."""
     odd = {
