@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from tests.support.crashes import Record, Store, show, trick, until_called, until_leading
-from tests.support.oracle import CLEAN, Oracle, rss_mb
+from tests.support.oracle import CLEAN, Oracle, conserved, rss_mb
 from tests.support.processes import Embedder, Worker, eventually, worker
 from tests.support.secantus import secantus
 
@@ -89,6 +89,7 @@ def test_an_outage_of_the_embedder(
         assert running.page("/readyz")[0] == 503
         fake.script({"*": {}})
         took = scale.until(lambda: oracle.differences() == CLEAN, "convergence after the outage")
+        conserved(running)
         assert running.stop() == 0
     show(
         record_property,

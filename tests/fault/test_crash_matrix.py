@@ -28,7 +28,7 @@ from tests.support.crashes import (
     until_killed,
     until_leading,
 )
-from tests.support.oracle import CLEAN, Oracle
+from tests.support.oracle import CLEAN, Oracle, conserved
 from tests.support.processes import Embedder, Worker, command, worker
 
 pytestmark = pytest.mark.slow
@@ -163,6 +163,7 @@ class Row:
         """Lead at once, catch up, be compared, pay the bill."""
         self.figures.caught_up.append(timed(lambda: (until_leading(running), self.oracle.until_clean())))
         self.play.check()
+        conserved(running)
         self.figures.reread += int(running.metric('freshness_events_total{outcome="received"'))
         self.bill.settle()
 
@@ -230,6 +231,7 @@ def _scan_once(folder: Path, env: dict[str, str], database: Store, at: tuple[str
         figures.caught_up.append(timed(lambda: until_leading(running)))
         assert oracle.differences() == CLEAN, place  # ready means that the first scan is done
         received = int(running.metric('freshness_events_total{outcome="received"'))
+        conserved(running)
         assert place != "kept" or 0 < received <= DOCUMENTS, "the scan went on from its kept place"
         assert running.stop() == 0
     assert len(texts(database)) == documents

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.crashes import Store, doomed, texts, trick, until_leading
-from tests.support.oracle import CLEAN, Oracle, frozen
+from tests.support.oracle import CLEAN, Oracle, conserved, frozen
 from tests.support.processes import Embedder, Worker, eventually, worker
 from worker.errors import EXIT_TRY_LATER
 
@@ -41,6 +41,7 @@ def test_a_frozen_leader_is_fenced_off(place: str, tmp_path: Path, env: dict[str
             assert first.child.returncode == EXIT_TRY_LATER, first.log.read_text()
             assert "another process holds the lease" in first.log.read_text()
             oracle.until_clean()
+            conserved(second)
             assert second.stop() == 0
         assert oracle.differences() == CLEAN
     assert set(texts(database)) == {"Ollie"}
@@ -77,4 +78,5 @@ def test_a_standby_replaces_a_killed_leader(place: str, tmp_path: Path, env: dic
             second.until_ready()
             oracle.until_clean()
             assert _says(database, "Kickflip", "Flick.")
+            conserved(second)
             assert second.stop() == 0

@@ -15,7 +15,7 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from tests.support.crashes import CRASHING, Record, Store, settings, show, texts, trick, until_leading
-from tests.support.oracle import CLEAN, Oracle
+from tests.support.oracle import CLEAN, Oracle, conserved
 from tests.support.processes import Embedder, Worker, command, eventually, worker
 from worker.embedded import EmbeddedServer
 from worker.embedded_record import read_record
@@ -115,6 +115,7 @@ def test_random_kills_in_a_backfill(
     with worker(tmp_path, env) as running, Oracle(env) as oracle:
         until_leading(running)
         took = oracle.until_clean()
+        conserved(running)
         assert running.stop() == 0
     _says_what_documents_say(database)
     embedded = fake.counters()["texts"] - before
