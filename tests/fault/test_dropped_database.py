@@ -69,6 +69,23 @@ def test_the_worker_goes_on_without_a_restart(tmp_path: Path, env: dict[str, str
         assert oracle.differences() == CLEAN
 
 
+def test_a_lease_that_somebody_removed(tmp_path: Path, env: dict[str, str], store: Store) -> None:
+    """The row alone: it is taken anew, above every epoch in the rows that stayed, and nothing is scanned for it."""
+    store.trickipedia.insert_one(trick("Ollie", "Pop."))
+    with worker(tmp_path, env) as running:
+        running.until_ready()
+        scans = running.metric("freshness_resyncs_total")
+        epoch = (store.freshness_checkpoints.find_one({"_id": "stream"}) or {})["epoch"]
+        store.freshness_leases.delete_many({})
+        eventually(lambda: _told(running, "lease_gone") == 1, "that it is gone")
+        store.trickipedia.insert_one(trick("Kickflip", "Flick."))
+        _until(store, "Ollie", "Kickflip")
+        higher = {"_id": "stream", "epoch": {"$gt": epoch}}
+        eventually(lambda: store.freshness_checkpoints.find_one(higher) is not None, "a position of the new epoch")
+        assert running.metric("freshness_resyncs_total") == scans
+        assert running.stop() == 0
+
+
 def test_a_drop_amid_a_scan(tmp_path: Path, env: dict[str, str], store: Store) -> None:
     """What the scan had in hand is stored nowhere, and the new documents are scanned from the beginning."""
     store.trickipedia.insert_many([trick(f"Old {n}", f"Old {n}.") for n in range(3_000)])

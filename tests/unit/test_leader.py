@@ -12,12 +12,13 @@ import pytest
 from brain.knowledge.embedding import Embedded, Purpose
 from tests.support import virtual
 from tests.support.sim_oracle import differences
-from tests.support.sim_ports import SimCheckpoints
+from tests.support.sim_ports import SimCheckpoints, SimLease, SimPins
 from tests.support.sim_source import SimClient, WordCounter
 from tests.support.sim_stage import FAIR, TIPS, TRICKS, Stage, document, trick
 from tests.support.sim_weather import Weather, dice
 from worker.embedding.batcher import BatchingEmbedder, Limits
-from worker.errors import FencedOff, Unreachable
+from worker.errors import FencedOff, GenerationsChanged, LeaseGone, NothingPinned, Unreachable
+from worker.generations import Generations
 from worker.model import Checkpoint, DocKey, Leadership, LedgerRow, Request, Scan, SourceArrived, SourceGone
 from worker.pipeline.leader import LAST_WORDS, Farewell
 from worker.pipeline.shape import T
@@ -41,6 +42,28 @@ class Lossy(Weather):
         if self.refuses():
             raise self.fault()
         return await super().write(effect)
+
+
+class Dropped(SimLease):
+    """A lease whose database is dropped at some time."""
+
+    dropped = False
+
+    async def renew(self, leadership: Leadership) -> None:
+        """As long as it is there."""
+        if self.dropped:
+            message = "the lease is gone"
+            raise LeaseGone(message)
+        await super().renew(leadership)
+
+
+class Unpinned(SimPins):
+    """No generation lives."""
+
+    async def load(self) -> Generations:
+        """There is none."""
+        message = "nothing is pinned"
+        raise NothingPinned(message)
 
 
 class Late(SimCheckpoints):
@@ -173,6 +196,44 @@ def test_one_that_is_fenced_off_ends_and_leaves_no_task() -> None:
         assert caught.group_contains(FencedOff)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         assert stage.health.reasons == {}
+
+    virtual.run(main)
+
+
+def test_one_whose_lease_is_gone_leaves_nothing_in_hand() -> None:
+    """The process goes on with another leader, and its figures with it: what had no outcome has one now."""
+
+    async def main() -> None:
+        stage = Stage()
+        lease = Dropped(stage.db, stage.weather)
+        stage.world = replace(stage.world, papers=replace(stage.papers, lease=lease))
+        serving = asyncio.create_task(stage.leader().serve(asyncio.Event()))
+        await asyncio.sleep(5)
+        for number in range(3):
+            stage.put(document(number, "Ollie", str(number)))
+        await asyncio.sleep(0.1)
+        assert (stage.meter.came_in, stage.meter.outcomes.total()) == (3, 0)
+        lease.dropped = True
+        await asyncio.wait({serving}, timeout=0.1)
+        with pytest.raises(ExceptionGroup) as caught:
+            serving.result()
+        assert caught.group_contains(LeaseGone)
+        assert stage.meter.outcomes == {"superseded": 3}
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    with patch("worker.pipeline.duties.RENEW_EVERY", 0.01):
+        virtual.run(main)
+
+
+def test_one_that_finds_nothing_pinned_begins_again() -> None:
+    """The database was dropped while it stood by: the pin is made where a leader is put together."""
+
+    async def main() -> None:
+        stage = Stage()
+        papers = replace(stage.papers, pins=Unpinned(stage.db, stage.weather))
+        stage.world = replace(stage.world, papers=papers)
+        with pytest.raises(GenerationsChanged):
+            await stage.leader().serve(asyncio.Event())
 
     virtual.run(main)
 
