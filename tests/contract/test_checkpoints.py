@@ -10,7 +10,7 @@ from pymongo.asynchronous.database import AsyncDatabase
 
 from worker.clock import SystemClock
 from worker.errors import FencedOff, ForeignState, LeaseGone
-from worker.model import Checkpoint, DeadLetter, DocKey, Leadership, Position, Scan
+from worker.model import Checkpoint, DeadLetter, DocKey, Gap, Leadership, Position, Scan
 from worker.mongo.checkpoints import MongoCheckpoints
 from worker.mongo.dead_letters import MongoDeadLetters
 from worker.mongo.driver import Database
@@ -24,6 +24,7 @@ POSITION = Position(Timestamp(1_000_000, 3), {"_data": "8265"})
 SCAN = Scan(
     "trickipedia", "first", "v1", done=False, after=DocKey.of("trickipedia", ObjectId()), started_at=NOON, seen=7
 )
+GAP = Gap(Timestamp(5, 1), Timestamp(9, 2), ("docs", "spots"), NOON, {"applied": 3, "dead_lettered": 1})
 
 
 async def successor(database: Database) -> tuple[Leadership, Leadership]:
@@ -69,6 +70,35 @@ async def test_positions_come_back_as_they_were(
     after = found["docs"].after
     assert after is not None
     assert after.raw == {"a": 1}
+
+
+async def test_a_gap_is_there_until_it_is_taken_away(
+    checkpoints: Checkpoints, leaders: tuple[Leadership, Leadership]
+) -> None:
+    """As it was stored, by the leader alone; it is none of the scans."""
+    former, leader = leaders
+    assert await checkpoints.gap() is None
+    await checkpoints.save_gap(GAP, leader)
+    assert await checkpoints.gap() == GAP
+    assert await checkpoints.scans() == {}
+    for refused in (replace(GAP, outcomes={}), None):
+        with pytest.raises(FencedOff):
+            await checkpoints.save_gap(refused, former)
+    assert await checkpoints.gap() == GAP
+    await checkpoints.save_gap(None, leader)
+    assert await checkpoints.gap() is None
+    await checkpoints.save_gap(None, leader)
+
+
+@pytest.mark.parametrize("change", [{"format": 2}, {"since": 5}, {"sources": [1]}, {"outcomes": None}])
+async def test_a_gap_that_cannot_be_read_is_none(
+    database: Database, backend: Backend, leaders: tuple[Leadership, Leadership], change: dict[str, Any]
+) -> None:
+    """A report is not worth a worker that does not start."""
+    checkpoints = MongoCheckpoints(database)
+    await checkpoints.save_gap(GAP, leaders[1])
+    await backend["freshness_checkpoints"].update_one({"_id": "gap"}, {"$set": change})
+    assert await checkpoints.gap() is None
 
 
 async def test_a_former_leader_moves_no_position(

@@ -5,6 +5,7 @@ import pytest
 from brain.knowledge.pin import Pin
 from tests.contract.test_checkpoints import (
     test_a_former_leader_moves_no_position,
+    test_a_gap_is_there_until_it_is_taken_away,
     test_positions_come_back_as_they_were,
 )
 from tests.support.sim_database import Database
@@ -13,7 +14,11 @@ from tests.support.sim_weather import Rates, Weather, dice
 from worker.model import Leadership
 from worker.ports import Checkpoints
 
-__all__ = ["test_a_former_leader_moves_no_position", "test_positions_come_back_as_they_were"]
+__all__ = [
+    "test_a_former_leader_moves_no_position",
+    "test_a_gap_is_there_until_it_is_taken_away",
+    "test_positions_come_back_as_they_were",
+]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Generator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pymongo import MongoClient
 
 from tests.support.crashes import settings, texts, trick
 from tests.support.oracle import CLEAN, Oracle, frozen
-from tests.support.processes import command, embedder, eventually, free_port, worker
+from tests.support.processes import Worker, command, embedder, eventually, free_port, worker
 from tests.support.secantus import SHORT, secantus
 
 NAME = "gap"
@@ -56,6 +57,56 @@ def test_what_was_deleted_in_the_gap_goes_and_the_gap_is_reported(short_uri: str
         assert report["since"] <= report["until"]
         assert "something new" in texts(client[NAME])["Trick2"]
         assert fake.counters()["texts"] == embedded + 1
+
+
+def actions(running: Worker, action: str) -> list[dict[str, Any]]:
+    """The lines that it has logged of an action."""
+    return [line for line in running.lines() if line["action"] == action]
+
+
+@pytest.mark.slow
+def test_a_resync_that_is_killed_is_reported_by_the_next_leader(tmp_path: Path) -> None:
+    """M5, B17: kill -9 after some documents; the report is of the whole gap, and a third start has none to tell."""
+    with (
+        secantus(tmp_path, "--oplog-max-entries", "3000", "--noop-heartbeat-seconds", "1") as server,
+        embedder() as fake,
+        MongoClient[dict[str, Any]](server.uri) as client,
+    ):
+        database, rows = client[NAME], client[NAME]["freshness_checkpoints"]
+        env = settings(server.uri, NAME, fake, WORKER_SOURCES="trickipedia", WORKER_BATCH_TEXTS="8")
+        database["trickipedia"].insert_many([{"_id": n, **trick(f"Trick{n}", f"says {n}")} for n in range(300)])
+        with worker(tmp_path, env) as running:
+            running.until_ready()
+            assert running.stop() == 0
+        database["trickipedia"].delete_many({"_id": {"$lt": 10}})
+        database["trickipedia"].update_many({}, {"$set": {"description": "new words"}})
+        database["other"].insert_many([{"_id": n} for n in range(4000)])
+        client.admin.command({"secantusAdmin.pruneOplog": 1})
+        fake.script({"*": {"kind": "slow", "seconds": 0.5}})
+        with worker(tmp_path, env) as running:
+            eventually(lambda: rows.find_one({"_id": "gap", "outcomes.applied": {"$gt": 0}}), "counts of the gap")
+            running.child.kill()
+            assert running.child.wait() == -signal.SIGKILL
+            assert not actions(running, "gap_report")
+        gap = rows.find_one({"_id": "gap"})
+        assert gap is not None
+        fake.script({})
+        with worker(tmp_path, env) as running:
+            eventually(lambda: actions(running, "gap_report"), "the report")
+            eventually(lambda: not rows.count_documents({"_id": "gap"}), "its end")
+            running.until_ready()
+            assert running.stop() == 0
+            (report,) = actions(running, "gap_report")
+            assert not actions(running, "history_lost")
+        assert report["sources"] == "trickipedia"
+        assert datetime.fromisoformat(report["since"]).timestamp() == gap["since"].time
+        assert gap["outcomes"]["applied"] < report["applied"] <= 290
+        with worker(tmp_path, env) as running:
+            running.until_ready()
+            assert running.stop() == 0
+            assert not actions(running, "gap_report")
+        with Oracle(env, ["trickipedia"]) as oracle:
+            assert oracle.differences() == CLEAN
 
 
 @pytest.mark.slow

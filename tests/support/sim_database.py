@@ -23,6 +23,7 @@ from worker.model import (
     DocState,
     Document,
     DocumentChanged,
+    Gap,
     Leadership,
     LedgerRow,
     Outcome,
@@ -68,6 +69,7 @@ class Database:
     """The chunks of each generation that lives, and of none that was dropped and removed."""
     letters: dict[DocKey, DeadLetter] = field(default_factory=dict[DocKey, DeadLetter])
     checkpoint: Checkpoint | None = None
+    gap: Gap | None = None
     scans: dict[str, Scan] = field(default_factory=dict[str, Scan])
     requests: dict[str, Request] = field(default_factory=dict[str, Request])
     results: dict[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])

@@ -21,6 +21,7 @@ from worker.model import (
     DeadLetter,
     DocKey,
     DocState,
+    Gap,
     Leadership,
     Outcome,
     Passed,
@@ -233,6 +234,19 @@ class SimCheckpoints(_Port):
         def effect() -> None:
             self._db.fence(leadership)
             self._db.scans[scan.source] = scan
+
+        await self._weather.write(effect)
+
+    async def gap(self) -> Gap | None:
+        """The gap to report."""
+        return await self._weather.read(lambda: self._db.gap)
+
+    async def save_gap(self, gap: Gap | None, leadership: Leadership) -> None:
+        """Fenced."""
+
+        def effect() -> None:
+            self._db.fence(leadership)
+            self._db.gap = gap
 
         await self._weather.write(effect)
 

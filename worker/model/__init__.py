@@ -26,7 +26,7 @@ from worker.model.changes import (
     Token,
 )
 from worker.model.keys import DocKey, id_text
-from worker.model.leadership import Checkpoint, Leadership, Request, Reservation, Scan
+from worker.model.leadership import Checkpoint, Gap, Leadership, Request, Reservation, Scan
 from worker.model.publication import ChunkDraft, Delta, Part, Publication, Shaped
 from worker.model.stored import AuditedChunk, DeadLetter, DocState, LedgerRow, StoredChunk, Stray
 
@@ -41,6 +41,7 @@ __all__ = [
     "DocState",
     "Document",
     "DocumentChanged",
+    "Gap",
     "Leadership",
     "LedgerRow",
     "Origin",

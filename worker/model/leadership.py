@@ -1,10 +1,12 @@
 """What a leadership holds: its lease, its place in the stream and in scans, requests to it, money it has reserved."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from worker.model.changes import Position
+from bson import Timestamp
+
+from worker.model.changes import Outcome, Position
 from worker.model.keys import DocKey
 
 
@@ -36,6 +38,21 @@ class Scan:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     seen: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What was missed when the history was lost, from the last step that was taken in to the present of then.
+
+    `noticed_at` is by the database's clock: a scan of one of the sources that ended later has found what was missed
+    there. `outcomes` is what became of the documents that were looked at so far.
+    """
+
+    since: Timestamp
+    until: Timestamp
+    sources: tuple[str, ...]
+    noticed_at: datetime
+    outcomes: Mapping[Outcome, int] = field(default_factory=dict[Outcome, int])
 
 
 @dataclass(frozen=True, slots=True)

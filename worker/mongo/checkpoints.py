@@ -9,13 +9,13 @@ from types import UnionType
 from typing import Any, Final, cast
 
 from bson import Timestamp
-from pymongo import UpdateOne
+from pymongo import DeleteOne, UpdateOne
 
 from worker.errors import ForeignState
-from worker.model import Checkpoint, DocKey, Leadership, Position, Scan
+from worker.model import Checkpoint, DocKey, Gap, Leadership, Position, Scan
 from worker.mongo.driver import Database
 from worker.mongo.fence import fence
-from worker.mongo.names import CHECKPOINTS, SCAN, STREAM_ID
+from worker.mongo.names import CHECKPOINTS, GAP_ID, SCAN, STREAM_ID
 from worker.mongo.transactions import Session
 
 FORMAT: Final = 1
@@ -32,6 +32,12 @@ _SCAN_FIELDS: Final[Mapping[str, type | UnionType]] = {
     "startedAt": datetime | None,
     "finishedAt": datetime | None,
     "seen": int | None,
+}
+_GAP_FIELDS: Final[Mapping[str, type | UnionType]] = {
+    "since": Timestamp,
+    "until": Timestamp,
+    "noticedAt": datetime,
+    "outcomes": dict,
 }
 
 
@@ -78,9 +84,31 @@ class MongoCheckpoints:
         }
         await self._write(f"{SCAN}{scan.source}", row, leadership)
 
+    async def gap(self) -> Gap | None:
+        """The gap that is not reported yet."""
+        row = await self._database.find_one(CHECKPOINTS, {"_id": GAP_ID})
+        return None if row is None else _gap(row)
+
+    async def save_gap(self, gap: Gap | None, leadership: Leadership) -> None:
+        """Store the gap that is to be reported, or that there is none."""
+        if gap is None:
+            await self._store(DeleteOne({"_id": GAP_ID}), leadership)
+            return
+        row = {
+            "format": FORMAT,
+            "since": gap.since,
+            "until": gap.until,
+            "sources": list(gap.sources),
+            "noticedAt": gap.noticed_at,
+            "outcomes": dict(gap.outcomes),
+        }
+        await self._write(GAP_ID, row, leadership)
+
     async def _write(self, name: str, row: Mapping[str, Any], leadership: Leadership) -> None:
         change = UpdateOne({"_id": name}, {"$set": {**row, "epoch": leadership.epoch}}, upsert=True)
+        await self._store(change, leadership)
 
+    async def _store(self, change: UpdateOne | DeleteOne, leadership: Leadership) -> None:
         async def body(session: Session) -> None:
             await fence(self._database, leadership, session)
             await self._database.bulk(CHECKPOINTS, [change], session=session)
@@ -120,6 +148,15 @@ def _scan(row: Mapping[str, Any]) -> Scan:
         finished_at=row.get("finishedAt"),
         seen=row.get("seen") or 0,
     )
+
+
+def _gap(row: Mapping[str, Any]) -> Gap | None:
+    """None for a row that is damaged or of a newer version: a report is not worth a worker that does not start."""
+    outcomes, sources = row.get("outcomes"), row.get("sources")
+    if row.get("format") != FORMAT or not _fit(row, _GAP_FIELDS) or _texts(sources) is None:
+        return None
+    counts = {name: count for name, count in cast("Mapping[Any, Any]", outcomes).items() if isinstance(count, int)}
+    return Gap(row["since"], row["until"], tuple(row["sources"]), row["noticedAt"], counts)
 
 
 def _check_format(row: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ __all__ = [
     "BUDGET",
     "CHECKPOINTS",
     "DEAD_LETTERS",
+    "GAP_ID",
     "LEASES",
     "LEASE_ID",
     "LEDGER",
@@ -20,3 +21,4 @@ LEASES: Final = "freshness_leases"
 REQUESTS: Final = "freshness_requests"
 BUDGET: Final = "freshness_budget"
 LEASE_ID: Final = "worker"
+GAP_ID: Final = "gap"

@@ -5,7 +5,7 @@ taken in. The position that is *stored* is another one: the watermark's, before 
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol
 
 from bson import Timestamp
@@ -23,8 +23,12 @@ _BASE: Final = 0.5  # seconds; Debezium waits 1 s doubling to 120 s, a worker th
 _CAP: Final = 60.0
 
 
-Lost = Callable[[Timestamp, Timestamp, Sequence[str]], None]
+Lost = Callable[[Timestamp, Timestamp, Sequence[str]], Awaitable[None]]
 """What lies between these times is lost, and these sources are about to be scanned."""
+
+
+async def _untold(_since: Timestamp, _until: Timestamp, _sources: Sequence[str]) -> None:
+    """Nobody reports the gap."""
 
 
 class Inlet(Protocol):
@@ -52,7 +56,7 @@ class Tail:
         sources: Sequence[str],
         inlet: Inlet,
         around: Around,
-        lost: Lost = lambda _since, _until, _sources: None,
+        lost: Lost = _untold,
     ) -> None:
         self._lost = lost
         self._stream = stream
@@ -110,7 +114,7 @@ class Tail:
         The position is taken before the scans are noted, and those before anything is stored from it.
         """
         now = await self._around.persist("stream", self._stream.now)
-        self._lost(since, now, self._sources)
+        await self._lost(since, now, self._sources)
         await self._rescan(self._sources, "history_lost")
         position = Position(now)
         self._inlet.passed(position)

@@ -105,7 +105,7 @@ class Leader:
         self._around = around = replace(around, clock=self._time.clock)
         self._told = watch
         self._coalescer = Coalescer(around.clock, terms.window, CAPACITY)
-        self._gap = GapReport(around.clock)
+        self._gap = GapReport(world.papers.checkpoints, leadership, around)
         shapes = {name: shape_of(source.chunker_version, terms.targets) for name, source in terms.sources.items()}
         self._book = ScanBook(world.papers.checkpoints, shapes, leadership)
         self._followed = frozenset(shapes)
@@ -142,6 +142,7 @@ class Leader:
                 duties.rescan_by_the_clock(self._terms.rescan_every),
                 duties.serve_requests(),
                 duties.serve_requests(pins=True),
+                self._gap.keep(),
                 watch(self._world.stream, self._world.papers.letters, desk.watermark, self._time, self._around),
             )
             workers = self._start_workers(group, duties)
@@ -154,6 +155,7 @@ class Leader:
             await end(workers)
         rest = self._terms.drain - (self._around.clock.monotonic() - began)
         stored = await within(max(rest, LAST_WORDS), duties.save_checkpoint())
+        await within(LAST_WORDS, self._gap.store())
         if not stop.is_set():
             raise _other_generations()
         return Farewell(self._coalescer.unsettled, stored)
@@ -225,6 +227,8 @@ class Leader:
             await persist("database", lambda: self._book.load(stored.sources))
             if not following:
                 self._followed |= stored.sources
+        if following:
+            await self._gap.load(self._book.sources)
         self._around.health.scans_pending(self._book.urgent)
         return stored.position
 

@@ -6,7 +6,7 @@ A scan that only makes sure (a backfill, the safety rescan) keeps its place and 
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 from brain.knowledge.log import log
@@ -22,7 +22,7 @@ SAY_EVERY: Final = 5.0
 """Seconds between two log lines about the progress of scans."""
 
 Watch = Callable[[Scan], None]
-Ended = Callable[[Scan, float], None]
+Ended = Callable[[Scan, float], Awaitable[None]]
 
 
 class ScanLoop:
@@ -61,7 +61,7 @@ class ScanLoop:
             self._around.health.scans_pending(self._book.urgent)
             words = f"{scan.source}: {scan.seen} documents looked at ({scan.reason})"
             log(_logger, logging.INFO, "scan_done", words, source=scan.source, reason=scan.reason, seen=scan.seen)
-            ended(scan, job.begun)
+            await ended(scan, job.begun)
 
     async def _scan(self, job: Job, sources: Collection[str], moved: Watch) -> Scan:
         async def keep(scan: Scan) -> None:

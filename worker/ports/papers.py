@@ -13,6 +13,7 @@ from worker.model import (
     DeadLetter,
     DocKey,
     DocState,
+    Gap,
     Leadership,
     Outcome,
     Publication,
@@ -106,6 +107,14 @@ class Checkpoints(Protocol):
 
     async def save_scan(self, scan: Scan, leadership: Leadership) -> None:
         """Store the state of one source's scan."""
+        ...
+
+    async def gap(self) -> Gap | None:
+        """The gap in the history that is not reported yet; None also for one that cannot be read: it only reports."""
+        ...
+
+    async def save_gap(self, gap: Gap | None, leadership: Leadership) -> None:
+        """Store the gap that is to be reported, or that there is none."""
         ...
 
 
