@@ -1,8 +1,8 @@
 """From a model's words to the arguments of a tool: every odd input is answered with a sentence, none is run.
 
-Models send empty text for tools without arguments, `null`, numbers, two objects one after the other, NaN (providers.md
-A7); strangers send operators, depth and megabytes through them (faults.md B5). Size and depth are bounded before
-anything looks at the values, and no message repeats a value.
+Models send empty text for tools without arguments, `null`, numbers, two objects one after the other, NaN; strangers
+send operators, depth and megabytes through them. Size and depth are bounded before anything looks at the values, and no
+message repeats a value.
 """
 
 import difflib

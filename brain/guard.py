@@ -1,7 +1,7 @@
 """Text that strangers wrote is data: it is fenced on its way to the model, and steers no reader on its way out.
 
 What a turn may call is the registry's matter (`Registry.permitted`): it is fixed before any document is read, so that
-no text can widen it. This file is about texts. Sources: faults.md B2 and B3; Hines et al., "Defending Against Indirect
+no text can widen it. This file is about texts. Source: Hines et al., "Defending Against Indirect
 Prompt Injection Attacks With Spotlighting" (arXiv 2403.14720) for marking every line of foreign text.
 """
 

@@ -1,7 +1,7 @@
 """What to learn next: after a named trick, from what the rider has landed, or where beginners begin.
 
-Only edges that the editors reviewed or published lead anywhere, and only within a sport. Source of the three paths and
-their limits: domain fact sheet, section 5.
+Only edges that the editors reviewed or published lead anywhere, and only within a sport. The three paths and their
+limits are those of the backend's own tool.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Saving a spot to one of the rider's spot lists, within what their plan allows (domain fact sheet, 2.6 and 12)."""
+"""Saving a spot to one of the rider's spot lists, within what their plan allows."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -94,7 +94,7 @@ def _around(beyond: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _or_untold(country: dict[str, Any]) -> dict[str, Any]:
-    """The same, or in a spot that tells no country, as most do not: only an import writes it (domain.md 2.5)."""
+    """The same, or in a spot that tells no country, as most do not: only an import writes it."""
     return {"$or": [*country["$or"], {"country": {"$in": [None, ""]}}]}
 
 

@@ -1,7 +1,7 @@
 """A rider's trick lists and what is on them, read from rows of every age.
 
 Membership is stored twice, by two writes that no transaction joined: a trick's `list_id` (text) and the list's `tricks`
-array. The oldest lists hold the tricks themselves. Source: domain fact sheet, sections 2.3 and 2.4.
+array. The oldest lists hold the tricks themselves.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -43,7 +43,7 @@ NAME_WEIGHT: Final = 3.0
 """A trick that the question names stands before one that words and vectors alone put first: 3/(60+31) > 2/61."""
 
 MOST_SCANNED: Final = 10_000
-"""Tricks that are looked through for words; the catalogue has some hundred (domain fact sheet 2.1)."""
+"""Tricks that are looked through for words; the catalogue has some hundred."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 _MOST_NAMED: Final = 50

@@ -1,4 +1,4 @@
-"""Signals, drain, watchdog and the death of tasks, in real child processes (faults.md K3, K5, K6)."""
+"""Signals, drain, watchdog and the death of tasks, in real child processes (K3, K5, K6)."""
 
 import asyncio
 import json
