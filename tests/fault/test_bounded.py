@@ -12,6 +12,7 @@ from tests.support.crashes import Record, Store, show, trick, until_called, unti
 from tests.support.oracle import CLEAN, Oracle, conserved, rss_mb
 from tests.support.processes import Embedder, Worker, eventually, worker
 from tests.support.secantus import secantus
+from worker.pipeline.leader import CAPACITY
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +25,13 @@ HUGE_MB: Final = 500.0
 LONG: Final = 180.0  # seconds: a bound for what is much work on a busy machine
 OUTAGE_SECONDS: Final = 60
 A_SECOND: Final = 50
+WAITING: Final = 5500
+"""Documents that come in at the outage's begin: more than `CAPACITY`, so that the stream is not read further. They say
+the same, so that one vector is enough for all of them afterwards."""
+
+FLAT_MB: Final = 20.0
+"""Growth while nothing more is taken in. Allocators breathe by megabytes; `test_long_outage` counts by the kilobyte."""
+
 MANY: Final = 60_000
 EVENTS: Final = 200_000
 
@@ -73,27 +81,39 @@ def _settled(running: Worker) -> float:
 def test_an_outage_of_the_embedder(
     tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder, record_property: Record
 ) -> None:
-    """A minute without embedder at 50 changes a second: bounded, loud, and caught up afterwards."""
-    database.trickipedia.insert_many([trick(f"Trick {n}", f"Says {n}.") for n in range(1000)])
+    """A minute without embedder at 50 changes a second, of more documents than the worker takes in hand.
+
+    Full after moments, flat from then on, loud, and caught up afterwards.
+    """
+    edited = database.trickipedia.insert_many([trick(f"Trick {n}", f"Says {n}.") for n in range(500)]).inserted_ids
     with worker(tmp_path, env) as running, Oracle(env) as oracle:
         until_leading(running)
         scale = Scale(running)
         fake.script({"*": {"kind": "status", "status": 503}})
         began, turn = time.monotonic(), 0
+        database.trickipedia.insert_many([trick("New", "Says the same.") for _ in range(WAITING)])
+        scale.until(lambda: running.metric("freshness_in_flight") == CAPACITY, "as much in hand as it takes")
+        full = scale.weigh()
         while time.monotonic() - began < OUTAGE_SECONDS:
             turn += 1
             says = {"$set": {"description": f"Edited in turn {turn}."}}
-            database.trickipedia.update_one({"name": f"Trick {turn % 1000}"}, says)
+            database.trickipedia.update_one({"_id": edited[turn % len(edited)]}, says)
             scale.weigh()
             time.sleep(max(0.0, began + turn / A_SECOND - time.monotonic()))  # the pace of the editors
+        grown = scale.weigh() - full
+        assert grown < FLAT_MB
+        assert running.metric("freshness_in_flight") == CAPACITY
+        assert running.metric("freshness_watermark_age_seconds") > OUTAGE_SECONDS - 10
         assert running.page("/readyz")[0] == 503
         fake.script({"*": {}})
-        took = scale.until(lambda: oracle.differences() == CLEAN, "convergence after the outage")
+        took = scale.until(lambda: not running.metric("freshness_in_flight"), "an outcome for what waited")
+        took += scale.until(lambda: oracle.differences() == CLEAN, "convergence after the outage")
         conserved(running)
         assert running.stop() == 0
     show(
         record_property,
-        f"outage    {turn} changes in {OUTAGE_SECONDS} s without embedder, {scale.line()}, clean in {took:.1f} s",
+        f"outage    {turn + WAITING} changes in {OUTAGE_SECONDS} s without embedder, {CAPACITY} in hand, "
+        f"{scale.line()}, {grown:+.0f} MB while full, clean in {took:.1f} s",
     )
 
 
@@ -156,6 +176,9 @@ def test_a_document_of_ten_megabytes(
         database.trickipedia.update_one({"name": "Huge"}, {"$set": {"description": sentence * said + "Commit."}})
         took_edit = scale.until(lambda: _says(database, "Commit."), "the edit")
         assert fake.counters()["texts"] - embedded <= 2
+        database.trickipedia.update_one({"name": "Ollie"}, {"$set": {"description": "Pop and slide."}})
+        scale.until(lambda: _says(database, "Pop and slide.", "Ollie"), "the edit of its neighbour")
+        assert running.metric("freshness_stream_reopens_total") <= 1  # B04: an event of its own size stops nothing
         database.trickipedia.delete_one({"name": "Huge"})
         gone = scale.until(lambda: not database.knowledge_chunks.count_documents({"title": "Huge"}), "its end")
         assert running.stop() == 0
@@ -166,5 +189,5 @@ def test_a_document_of_ten_megabytes(
     )
 
 
-def _says(database: Store, words: str) -> bool:
-    return database.knowledge_chunks.count_documents({"title": "Huge", "text": {"$regex": words}}) == 1
+def _says(database: Store, words: str, title: str = "Huge") -> bool:
+    return database.knowledge_chunks.count_documents({"title": title, "text": {"$regex": words}}) == 1
