@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 MAJORITY: Final = WriteConcern(w="majority", j=True)
 TRANSACTION_TRIES: Final = 5
+_END_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,17 @@ class Session:
 
 
 class Writer:
-    """Runs transactions in the session that `begin` gives, which is opened at the first."""
+    """Runs transactions in the session that `begin` gives, which is opened at the first.
+
+    One whose caller is cancelled runs to its end, and the next one waits for that: a driver that works in threads would
+    go on with the half of it, in the same session.
+    """
 
     def __init__(self, begin: Callable[[], Awaitable[Session]]) -> None:
         self._begin = begin
         self._turn = asyncio.Lock()
         self._session: Session | None = None
+        self._running: asyncio.Future[Any] | None = None
 
     async def run(self, body: Callable[[Session], Awaitable[T]]) -> T:
         """Run the body in a transaction, again when it met another writer; raises Conflict when it met one each time.
@@ -43,13 +49,10 @@ class Writer:
         Nothing of it is stored then. The body may run several times.
         """
         async with self._turn:
-            session = await self.session()
-            for _ in range(TRANSACTION_TRIES - 1):
-                try:
-                    return await _attempt(session, body)
-                except Conflict:
-                    continue
-            return await _attempt(session, body)
+            if self._running is not None:
+                await asyncio.wait([self._running])
+            running = self._running = asyncio.ensure_future(self._run(body))
+            return await asyncio.shield(running)
 
     async def session(self) -> Session:
         """The session of every transaction."""
@@ -59,11 +62,23 @@ class Writer:
         return self._session
 
     async def end(self) -> None:
-        """Give the session back."""
+        """Give the session back; what still runs in it has had its time."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running], timeout=_END_SECONDS)
         if self._session is not None:
             with doing("ending a session"):
                 await self._session.raw.end_session()
             self._session = None
+
+    async def _run(self, body: Callable[[Session], Awaitable[T]]) -> T:
+        session = await self.session()
+        for _ in range(TRANSACTION_TRIES - 1):
+            try:
+                return await _attempt(session, body)
+            except Conflict:
+                continue
+        return await _attempt(session, body)
 
 
 async def _attempt(session: Session, body: Callable[[Session], Awaitable[T]]) -> T:
