@@ -1,5 +1,6 @@
 """What a command works with: every part, put together by `worker.app`."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -109,10 +110,12 @@ class App:
         return await count_source(self.database, self.pin, source)
 
     async def warm_up(self) -> None:
-        """Load a model that lives in this process, so that the first change need not wait for it.
+        """Load the tokenizers, and a model that lives in this process: the first change need not wait for them.
 
-        Raises ConfigurationFault when it cannot be loaded.
+        Raises ConfigurationFault when one cannot be loaded.
         """
+        for target in self.terms.targets:
+            await asyncio.to_thread(target.tokens.count, "warm up")
         for pin in self.generations.live:
             if is_local(pin.model):
                 await self.embedders.client(pin).embed(["warm up"])

@@ -151,6 +151,7 @@ class Stage:
         return await self._lead_until(self._scanned())
 
     async def _lead_until(self, reached: Coroutine[object, object, None]) -> float:
+        await self.app.warm_up()
         leadership = await self.app.lease.acquire()
         assert leadership is not None
         stop = asyncio.Event()

@@ -1,7 +1,7 @@
-"""Texts that wait for a request, one lane a caller; a request takes from every lane in turn.
+"""Texts that wait for a request, one lane a caller; a request takes from the lanes in turn.
 
 So a document of ten thousand chunks holds up nobody: its neighbour's single text is in the next request, and its own
-are in every request too (round robin: fair, and nobody starves). Pure but for the futures that it carries.
+are in every request too (a share each: fair, and nobody starves). Pure but for the futures that it carries.
 """
 
 import asyncio
@@ -74,19 +74,31 @@ class Lanes:
         return BULK_LINGER if bulk else LINGER
 
     def cut(self, limits: Limits) -> Sequence[Waiting]:
-        """One request's worth, a text of each lane in turn; a text larger than the limit of tokens goes alone."""
+        """One request's worth: of each lane in turn all that fits, or a share; a text above the limit goes alone.
+
+        A caller waits for the last of its texts, so no more lanes are spread over requests than must be.
+        """
         batch: list[Waiting] = []
-        tokens = 0
-        while self._lanes and len(batch) < limits.texts:
-            lane = self._lanes[0]
-            if batch and tokens + lane[0].tokens > limits.tokens:
-                break
-            one = lane.popleft()
-            batch.append(one)
-            tokens += one.tokens
-            self._lanes.rotate(-1)
-            if not lane:
-                self._lanes.pop()
+        lengths = [len(lane) for lane in self._lanes]
+        before = -1
+        while before < len(batch) < limits.texts:
+            before = len(batch)
+            for behind, lane in enumerate(self._lanes):
+                places = limits.texts - len(batch)
+                share = max(1, places // (len(self._lanes) - behind))
+                _take(lane, len(lane) if len(lane) <= places else share, batch, limits)
+        # Who got nothing stays in front.
+        in_turn = sorted(zip(lengths, self._lanes, strict=True), key=lambda one: one[0] > len(one[1]))
+        self._lanes = deque(lane for _, lane in in_turn if lane)
         self._texts -= len(batch)
-        self._tokens -= tokens
+        self._tokens -= sum(one.tokens for one in batch)
         return batch
+
+
+def _take(lane: deque[Waiting], most: int, batch: list[Waiting], limits: Limits) -> None:
+    """Move up to so many texts of the lane into the request, as long as they fit."""
+    room = limits.tokens - sum(one.tokens for one in batch)
+    while lane and most and len(batch) < limits.texts and (not batch or lane[0].tokens <= room):
+        one = lane.popleft()
+        batch.append(one)
+        room, most = room - one.tokens, most - 1
