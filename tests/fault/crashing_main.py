@@ -63,6 +63,9 @@ class DeadlyProbe:
         self.nth -= 1
         if self.nth:
             return
+        if self.armed_by is not None:  # and once more whenever it is armed anew
+            self.armed_by.unlink()
+            self.nth = 1
         if self.act == "raise":
             raise Broken(point)
         os.kill(os.getpid(), _ACTS[self.act])
