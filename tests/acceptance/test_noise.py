@@ -137,6 +137,7 @@ def _received(running: Worker) -> float:
 
 def test_noise_writes_and_embeds_nothing(running: Worker, database: Rows, fake: Embedder) -> None:
     """View counters, place caches, ratings, updatedAt, ingest rewrites, no-op saves: every row stays, byte for byte."""
+    eventually(lambda: database.freshness_documents.find_one({"staleSince": {"$ne": None}}) is None, "every debt paid")
     rows, embedded, before = _chunks(database), _embedded(fake), _received(running)
     ledger = list(database.freshness_documents.find().sort("_id"))
     now = datetime.now(UTC)

@@ -174,15 +174,18 @@ async def _until_built(where: Where, desk: PinDesk, app: App, pin: Pin) -> None:
 
 
 async def _mended(where: Where, app: App, pin: Pin) -> int:
-    """Compare the generation with the documents and mend it; how many chunks differ in the end."""
+    """Compare the generation with the documents and mend it; how many chunks differ in the end.
+
+    That its vectors are the model's is looked at before a switch.
+    """
     with Spinner("comparing", shown=where.people) as spinner:
-        suspects = await differences(app, pin, spinner)
+        suspects = await differences(app, pin, spinner, 0)
         for _ in range(ROUNDS):
             if not suspects:
                 break
             for keys, rows in steps(suspects):
                 await _mend(app, pin, keys, rows)
-            suspects = await differences(app, pin, spinner)
+            suspects = await differences(app, pin, spinner, 0)
     return sum(suspects.count().values())
 
 
