@@ -1,5 +1,6 @@
 """What the tests with killed processes share: an embedder over HTTP, settings, the database as the backend sees it."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from tests.support.crashes import Store, settings
 from tests.support.endpoint import KEY, MODEL, PATIENCE, Connect, Kits
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.processes import Embedder, embedder
+from tests.support.secantus import LONG, secantus
 from tests.support.serving import serving
 
 
@@ -20,6 +22,16 @@ def fake() -> Iterator[Embedder]:
     """An embedder for one file's workers."""
     with embedder() as running:
         yield running
+
+
+@pytest.fixture
+def long_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of the test's own, whose history holds a backlog; or the one that TEST_ATLAS_URI names."""
+    if given := os.environ.get("TEST_ATLAS_URI"):
+        yield given
+        return
+    with secantus(tmp_path_factory.mktemp("secantus"), *LONG) as server:
+        yield server.uri
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from worker.mongo.ping import answers
 IN_MEMORY: Final = ("--storage-path", ":memory:")
 SHORT: Final = ("--oplog-max-entries", "50")
 """A history that a test can outrun."""
+LONG: Final = ("--sync-on-commit", "--noop-heartbeat-seconds", "10", "--oplog-max-entries", "5000000")
+"""A history that holds any backlog, with the sync and the heartbeat of production."""
 
 _START_SECONDS: Final = 30
 _STOP_SECONDS: Final = 15
