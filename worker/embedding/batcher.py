@@ -7,7 +7,7 @@ impossible is found by halving.
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -61,7 +61,7 @@ class BatchingEmbedder:
         self._around.meter.queued("embed", len(self._lanes))
         if lane and not self._dispatching:
             self._dispatching = True
-            self._spawn(self._dispatch())
+            self._spawn(self._dispatch)
         return list(await asyncio.gather(*(asyncio.shield(future) for future in futures)))
 
     async def close(self) -> None:
@@ -100,7 +100,7 @@ class BatchingEmbedder:
             while self._lanes:
                 await self._linger()
                 turn = await self._gate.turn()
-                self._spawn(self._deliver(self._lanes.cut(self._limits), turn))
+                self._spawn(partial(self._deliver, self._lanes.cut(self._limits), turn))
                 self._around.meter.queued("embed", len(self._lanes))
         finally:
             self._dispatching = False
@@ -111,7 +111,7 @@ class BatchingEmbedder:
             await self._around.clock.sleep(LINGER)
             waited += LINGER
 
-    def _spawn(self, work: Coroutine[object, object, object]) -> None:
+    def _spawn(self, work: Callable[[], Coroutine[object, object, object]]) -> None:
         task = asyncio.ensure_future(_only(work))
         self._tasks.add(task)
         task.add_done_callback(self._finished)
@@ -234,8 +234,9 @@ class BatchingEmbedder:
         return embedded
 
 
-async def _only(work: Coroutine[object, object, object]) -> None:
-    await work
+async def _only(work: Callable[[], Coroutine[object, object, object]]) -> None:
+    """Begun within the task: one that is cancelled before it runs leaves nothing that nobody awaits."""
+    await work()
 
 
 def _resolve(future: asyncio.Future[Result], result: Result) -> None:
