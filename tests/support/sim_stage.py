@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from tests.support.sim_database import Database
+from tests.support.sim_oracle import differences
 from tests.support.sim_ports import (
     SimCheckpoints,
     SimDeadLetters,
@@ -104,6 +105,10 @@ class Stage:
         del self.db.documents["tricks"][trick(number)]
         if told:
             self.db.record(DocumentChanged(trick(number), VirtualClock().now()))
+
+    def wrong(self) -> list[str]:
+        """What differs from f(documents)."""
+        return differences(self.db, {source.collection: source for source in self.sources}, self.now())
 
     def texts(self, number: int) -> list[str]:
         """What is stored of a document."""

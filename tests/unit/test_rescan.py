@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tests.support import virtual
-from tests.support.sim_oracle import differences
 from tests.support.sim_recorders import SimMeter
 from tests.support.sim_source import SimSource
 from tests.support.sim_stage import TARGET, TIPS, TRICKS, Stage, document, in_place, trick
@@ -39,11 +38,6 @@ def damage(stage: Stage) -> None:
     stage.delete(2, told=False)
 
 
-def wrong(stage: Stage) -> list[str]:
-    """What differs from f(documents)."""
-    return differences(stage.db, SOURCES, stage.now())
-
-
 def test_a_damaged_chunk_is_mended_by_the_clock() -> None:
     """A lost row, a scribbled row and a row without document: all stay until the scan is due, and are right after it.
 
@@ -58,16 +52,16 @@ def test_a_damaged_chunk_is_mended_by_the_clock() -> None:
         terms = Terms(SOURCES, TARGET, in_place, rescan_every=timedelta(hours=HOURS))
         serving = asyncio.create_task(Leader(stage.world, terms, Leadership(1), stage.around).serve(asyncio.Event()))
         await asyncio.sleep(60)
-        assert wrong(stage) == []
+        assert stage.wrong() == []
         damage(stage)
-        damaged = wrong(stage)
+        damaged = stage.wrong()
         assert len(damaged) >= 3
         embedded = len(stage.client.sent)
         await asyncio.sleep(HOURS * 3600 - 120)
-        assert wrong(stage) == damaged
+        assert stage.wrong() == damaged
         assert meter.scans == ["first", "first"]
         await asyncio.sleep(120 + RESCAN_CHECK_EVERY)
-        assert wrong(stage) == []
+        assert stage.wrong() == []
         assert meter.scans == [*["first"] * 2, *["scheduled"] * 2]
         assert trick(2) not in {key for key, rows in stage.db.chunks.items() if rows}
         assert len(stage.client.sent) <= embedded + 2
