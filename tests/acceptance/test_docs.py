@@ -1,42 +1,13 @@
 """Documentation through real processes: the worker's own schedule, the command beside it, two sites, real folders."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from pymongo import MongoClient
 from pymongo.database import Database
 
-from tests.support.processes import Embedder, command, embedder, environment, eventually, worker
+from tests.support.processes import Embedder, command, eventually, worker
 
 LONG = "Many words make this section long enough to stand alone. " * 12
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Embedder]:
-    """An embedder for this file's workers."""
-    with embedder() as running:
-        yield running
-
-
-@pytest.fixture
-def env(mongo_uri: str, database_name: str, fake: Embedder) -> dict[str, str]:
-    """Settings as in production, pointed at loopback."""
-    return environment(
-        ATLAS_URI=mongo_uri,
-        ATLAS_DB=database_name,
-        OPENROUTER_API_KEY="sk-or-v1-test",
-        OPENROUTER_BASE_URL=fake.url,
-        WORKER_COALESCE_MS="20",
-    )
-
-
-@pytest.fixture
-def database(mongo_uri: str, database_name: str) -> Iterator[Database[dict[str, Any]]]:
-    """The database of the test."""
-    with MongoClient[dict[str, Any]](mongo_uri) as client:
-        yield client[database_name]
 
 
 def _pages(root: Path, *names: str) -> None:

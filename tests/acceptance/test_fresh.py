@@ -14,7 +14,7 @@ from brain.knowledge.connect import Row, Target, open_client
 from brain.knowledge.fresh import Freshness, Since, UnknownSource, fresh
 from brain.knowledge.pin import OPENAI_SMALL
 from brain.knowledge.search.service import KnowledgeSearch
-from tests.support.processes import Embedder, Finished, Worker, command, embedder, environment, worker
+from tests.support.processes import Embedder, Finished, Worker, command, environment, worker
 from tests.support.search_stage import FixedEmbedder
 
 pytestmark = pytest.mark.slow
@@ -23,13 +23,6 @@ PATIENCE = 30.0
 FOUND = Freshness(stored=True, searchable=True)
 GONE = Freshness(stored=True, searchable=None)
 UNKNOWN = Freshness(stored=False, searchable=False)
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Embedder]:
-    """An embedder for the worker."""
-    with embedder() as running:
-        yield running
 
 
 @pytest.fixture

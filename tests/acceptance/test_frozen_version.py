@@ -1,15 +1,12 @@
 """A document whose stored version lies in the future: `verify` says so, and it is frozen for nobody."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bson import Timestamp
-from pymongo import MongoClient
 
 from tests.support.crashes import Store, settings
-from tests.support.processes import Embedder, command, embedder, eventually, worker
+from tests.support.processes import Embedder, command, eventually, worker
 
 pytestmark = pytest.mark.slow
 
@@ -17,24 +14,10 @@ NEVER = Timestamp(4_000_000_000, 1)
 """In the year 2096."""
 
 
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Embedder]:
-    """An embedder for this file's commands."""
-    with embedder() as running:
-        yield running
-
-
 @pytest.fixture
 def env(mongo_uri: str, database_name: str, fake: Embedder) -> dict[str, str]:
     """The settings."""
     return settings(mongo_uri, database_name, fake, WORKER_SOURCES="coaching")
-
-
-@pytest.fixture
-def database(mongo_uri: str, database_name: str) -> Iterator[Store]:
-    """The database, as the backend sees it."""
-    with MongoClient[dict[str, Any]](mongo_uri) as client:
-        yield client[database_name]
 
 
 def _freeze(database: Store) -> None:

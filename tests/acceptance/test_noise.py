@@ -8,29 +8,14 @@ from typing import Any, Final
 import bson
 import pytest
 from bson import ObjectId
-from pymongo import MongoClient
 from pymongo.database import Database
 
-from tests.support.processes import Embedder, Worker, command, embedder, environment, eventually, worker
+from tests.support.processes import Embedder, Worker, command, environment, eventually, worker
 
 Rows = Database[dict[str, Any]]
 SETTLED: Final = ("applied", "unchanged", "deleted", "superseded", "dead_lettered")
 SOON: Final = datetime.now(UTC).replace(microsecond=0) + timedelta(days=30)
 OLLIE, KICKFLIP, SHUVIT, MANUAL = (ObjectId() for _ in range(4))
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Embedder]:
-    """An embedder for this file's workers."""
-    with embedder() as running:
-        yield running
-
-
-@pytest.fixture
-def database(mongo_uri: str, database_name: str) -> Iterator[Rows]:
-    """The database of the test, as the backend sees it."""
-    with MongoClient[dict[str, Any]](mongo_uri) as client:
-        yield client[database_name]
 
 
 @pytest.fixture

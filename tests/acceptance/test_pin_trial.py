@@ -1,33 +1,19 @@
 """A generation is not begun with a model that cannot serve: every live edit would wait for it."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import pytest
-from pymongo import MongoClient
-from pymongo.database import Database
-
-from tests.support.crashes import settings, texts, trick
-from tests.support.processes import Embedder, command, embedder, eventually, worker
+from tests.support.crashes import Store, texts, trick
+from tests.support.processes import Embedder, command, eventually, worker
 
 TYPO: Final = ("--model", "acme/typo", "--dimensions", "1536")
 
 
-@pytest.fixture
-def fake() -> Iterator[Embedder]:
-    """An embedder of the test's own."""
-    with embedder() as running:
-        yield running
-
-
 def test_a_model_that_does_not_answer_begins_nothing(
-    tmp_path: Path, mongo_uri: str, database_name: str, fake: Embedder
+    tmp_path: Path, env: dict[str, str], database: Store, fake: Embedder
 ) -> None:
     """It is told in the provider's words; the worker that leads stays ready, and edits go on."""
-    env = settings(mongo_uri, database_name, fake)
-    with MongoClient[dict[str, Any]](mongo_uri) as client, worker(tmp_path, env) as running:
-        database: Database[dict[str, Any]] = client[database_name]
+    with worker(tmp_path, env) as running:
         running.until_ready()
         fake.script({"*": {"kind": "status", "status": 404}})
         refused = command("pin", "build", *TYPO, "--json", env=env)
@@ -40,11 +26,10 @@ def test_a_model_that_does_not_answer_begins_nothing(
         assert running.stop() == 0
 
 
-def test_a_model_whose_price_nobody_knows_begins_nothing(mongo_uri: str, database_name: str, fake: Embedder) -> None:
+def test_a_model_whose_price_nobody_knows_begins_nothing(env: dict[str, str], database: Store) -> None:
     """With a budget it would stop everything; the price that is set, as told, holds for it, and it is built."""
-    env = settings(mongo_uri, database_name, fake) | {"WORKER_DAILY_BUDGET_USD": "1"}
-    with MongoClient[dict[str, Any]](mongo_uri) as client:
-        client[database_name].trickipedia.insert_one(trick("Ollie", "Pop the tail."))
+    env |= {"WORKER_DAILY_BUDGET_USD": "1"}
+    database.trickipedia.insert_one(trick("Ollie", "Pop the tail."))
     assert command("backfill", "--json", env=env).code == 0
     refused = command("pin", "build", *TYPO, "--json", env=env)
     assert (refused.code, "WORKER_USD_PER_MILLION_TOKENS" in refused.err) == (1, True)

@@ -5,14 +5,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
-from pymongo import MongoClient
 from pymongo.database import Database
 
 from tests.support.processes import (
@@ -21,8 +20,6 @@ from tests.support.processes import (
     Embedder,
     Finished,
     command,
-    embedder,
-    environment,
     eventually,
     worker,
 )
@@ -37,33 +34,6 @@ SAME_WIDTH: Final = ("--model", OTHER, "--dimensions", "1536")
 DOCUMENTS: Final = 300
 IN_FLIGHT: Final = 192
 """Texts of one batch of the runner for each of its pumps: what a kill makes it send again at most."""
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Embedder]:
-    """An embedder for this file's workers."""
-    with embedder() as running:
-        yield running
-
-
-@pytest.fixture
-def env(mongo_uri: str, database_name: str, fake: Embedder) -> dict[str, str]:
-    """Settings as in production, pointed at loopback; no model is named, so that every program follows the pin."""
-    fake.script({"*": {}})
-    return environment(
-        ATLAS_URI=mongo_uri,
-        ATLAS_DB=database_name,
-        OPENROUTER_API_KEY="sk-or-canary-5e1f0c",
-        OPENROUTER_BASE_URL=fake.url,
-        WORKER_COALESCE_MS="50",
-    )
-
-
-@pytest.fixture
-def database(mongo_uri: str, database_name: str) -> Iterator[Rows]:
-    """The database of the test, as the backend sees it."""
-    with MongoClient[dict[str, Any]](mongo_uri) as client:
-        yield client[database_name]
 
 
 def fill(database: Rows, count: int) -> None:

@@ -1,16 +1,15 @@
 """`plan` says what `backfill` then does: the same documents, chunks, texts, tokens and money, on the sample data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from bson import ObjectId
-from pymongo import MongoClient
 from pymongo.database import Database
 
 from brain.knowledge.pin import MINILM
-from tests.support.processes import Embedder, command, embedder, environment, worker
+from tests.support.processes import Embedder, command, environment, worker
 from worker.config import SOURCES
 from worker.sample import read_sample
 
@@ -18,29 +17,6 @@ pytestmark = pytest.mark.slow
 
 Rows = Database[dict[str, Any]]
 SAMPLE: Final = Path(__file__).parents[2] / "deploy" / "sample"
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Embedder]:
-    """An embedder for this file's workers."""
-    with embedder() as running:
-        yield running
-
-
-@pytest.fixture
-def env(mongo_uri: str, database_name: str, fake: Embedder) -> dict[str, str]:
-    """Settings as in production, pointed at loopback."""
-    fake.script({"*": {}})
-    return environment(
-        ATLAS_URI=mongo_uri, ATLAS_DB=database_name, OPENROUTER_API_KEY="k", OPENROUTER_BASE_URL=fake.url
-    )
-
-
-@pytest.fixture
-def database(mongo_uri: str, database_name: str) -> Iterator[Rows]:
-    """The database of the test, as the backend sees it."""
-    with MongoClient[dict[str, Any]](mongo_uri) as client:
-        yield client[database_name]
 
 
 @pytest.fixture

@@ -1,48 +1,19 @@
 """`verify` as its operators use it: whatever was broken by hand is named, mended, and nothing else is touched."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from bson import ObjectId
-from pymongo import MongoClient
 from pymongo.database import Database
 
-from tests.support.processes import Embedder, command, embedder, environment, eventually, worker
+from tests.support.processes import Embedder, command, eventually, worker
 from worker.mongo.rows import vector_value
 
 pytestmark = pytest.mark.slow
 
 Rows = Database[dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Embedder]:
-    """An embedder for this file's workers."""
-    with embedder() as running:
-        yield running
-
-
-@pytest.fixture
-def env(mongo_uri: str, database_name: str, fake: Embedder) -> dict[str, str]:
-    """Settings as in production, pointed at loopback."""
-    fake.script({"*": {}})
-    return environment(
-        ATLAS_URI=mongo_uri,
-        ATLAS_DB=database_name,
-        OPENROUTER_API_KEY="k",
-        OPENROUTER_BASE_URL=fake.url,
-        WORKER_COALESCE_MS="50",
-    )
-
-
-@pytest.fixture
-def database(mongo_uri: str, database_name: str) -> Iterator[Rows]:
-    """The database of the test, as the backend sees it."""
-    with MongoClient[dict[str, Any]](mongo_uri) as client:
-        yield client[database_name]
 
 
 def _fill(database: Rows, env: dict[str, str], count: int) -> list[str]:

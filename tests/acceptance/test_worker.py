@@ -2,53 +2,21 @@
 
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pymongo import MongoClient
 from pymongo.database import Database
 
+from tests.support.crashes import KEY
 from tests.support.processes import (
     Embedder,
     command,
-    embedder,
-    environment,
     eventually,
     worker,
 )
 
 pytestmark = pytest.mark.slow
-
-KEY = "sk-or-canary-5e1f0c"
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Embedder]:
-    """An embedder for this file's workers."""
-    with embedder() as running:
-        yield running
-
-
-@pytest.fixture
-def env(mongo_uri: str, database_name: str, fake: Embedder) -> dict[str, str]:
-    """Settings as in production, pointed at loopback."""
-    fake.script({"*": {}})
-    return environment(
-        ATLAS_URI=mongo_uri,
-        ATLAS_DB=database_name,
-        OPENROUTER_API_KEY=KEY,
-        OPENROUTER_BASE_URL=fake.url,
-        WORKER_COALESCE_MS="50",
-    )
-
-
-@pytest.fixture
-def database(mongo_uri: str, database_name: str) -> Iterator[Database[dict[str, Any]]]:
-    """The database of the test, as the backend sees it."""
-    with MongoClient[dict[str, Any]](mongo_uri) as client:
-        yield client[database_name]
 
 
 def _trick(name: str, **fields: object) -> dict[str, Any]:

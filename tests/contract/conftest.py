@@ -10,7 +10,12 @@ from pymongo.asynchronous.database import AsyncDatabase
 
 from brain.knowledge.connect import Target
 from brain.knowledge.pin import Pin
+from worker.clock import SystemClock
+from worker.model import Leadership
 from worker.mongo.driver import Database, DriverName, connected
+from worker.mongo.indexes import ensure_indexes
+from worker.mongo.knowledge import MongoKnowledge
+from worker.mongo.lease import MongoLease
 
 Backend = AsyncDatabase[dict[str, Any]]
 
@@ -49,3 +54,18 @@ async def backend(mongo_uri: str, database_name: str) -> AsyncGenerator[Backend]
     client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(mongo_uri, uuidRepresentation="standard")
     async with client:
         yield client[database_name].with_options(CodecOptions(tz_aware=True, uuid_representation=4))
+
+
+@pytest.fixture
+def store(database: Database, pin: Pin) -> MongoKnowledge:
+    """The store under test."""
+    return MongoKnowledge(database, pin, SystemClock())
+
+
+@pytest.fixture
+async def leader(database: Database, pin: Pin) -> Leadership:
+    """Who may write."""
+    await ensure_indexes(database, pin)
+    leadership = await MongoLease(database, SystemClock()).acquire()
+    assert leadership is not None
+    return leadership

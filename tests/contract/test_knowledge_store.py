@@ -18,7 +18,6 @@ from worker.errors import Conflict, FencedOff
 from worker.model import ChunkDraft, DeadLetter, Delta, DocKey, Leadership, LedgerRow, Publication
 from worker.mongo.dead_letters import MongoDeadLetters
 from worker.mongo.driver import Database
-from worker.mongo.indexes import ensure_indexes
 from worker.mongo.knowledge import MongoKnowledge
 from worker.mongo.lease import MongoLease
 
@@ -33,21 +32,6 @@ FIELDS = {
     *("_id", "source", "docId", "docKey", "docType", "sport", "title", "text", "url", "trickName", "contentHash"),
     *("textHash", "tokens", "model", "dimensions", "embedding", "sourceVersion", "indexedAt"),
 }
-
-
-@pytest.fixture
-def store(database: Database, pin: Pin) -> MongoKnowledge:
-    """The store under test."""
-    return MongoKnowledge(database, pin, SystemClock())
-
-
-@pytest.fixture
-async def leader(database: Database, pin: Pin) -> Leadership:
-    """Who may write."""
-    await ensure_indexes(database, pin)
-    leadership = await MongoLease(database, SystemClock()).acquire()
-    assert leadership is not None
-    return leadership
 
 
 def at(seconds: int) -> Timestamp:

@@ -1,35 +1,14 @@
 """What was embedded once is not sent again: the vectors of a document's former versions, over both drivers."""
 
-import pytest
 from bson import Timestamp
 
 from brain.knowledge.chunk import chunk_id, text_hash
-from brain.knowledge.pin import Pin
 from tests.contract.test_knowledge_store import OLLIE, at, publication
-from worker.clock import SystemClock
 from worker.model import Leadership, Publication
-from worker.mongo.driver import Database
-from worker.mongo.indexes import ensure_indexes
 from worker.mongo.knowledge import MongoKnowledge
-from worker.mongo.lease import MongoLease
 
 PAGE = [f"section {n}" for n in range(80)]
 DIGESTS = [text_hash(text) for text in PAGE]
-
-
-@pytest.fixture
-def store(database: Database, pin: Pin) -> MongoKnowledge:
-    """The store under test."""
-    return MongoKnowledge(database, pin, SystemClock())
-
-
-@pytest.fixture
-async def leader(database: Database, pin: Pin) -> Leadership:
-    """Who may write."""
-    await ensure_indexes(database, pin)
-    leadership = await MongoLease(database, SystemClock()).acquire()
-    assert leadership is not None
-    return leadership
 
 
 def gone(version: Timestamp, chunks: int) -> Publication:

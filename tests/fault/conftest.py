@@ -2,26 +2,19 @@
 
 import os
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, cast
+from typing import cast
 
 import pytest
-from pymongo import MongoClient
 
 from brain.knowledge.embedding.openrouter import OpenRouterClient
 from brain.knowledge.http import Library
-from tests.support.crashes import Store, settings
 from tests.support.endpoint import KEY, MODEL, PATIENCE, Connect, Kits
 from tests.support.fake_embedder import FakeEmbedder
-from tests.support.processes import Embedder, embedder
 from tests.support.secantus import LONG, secantus
+from tests.support.served import database, env, fake
 from tests.support.serving import serving
 
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[Embedder]:
-    """An embedder for one file's workers."""
-    with embedder() as running:
-        yield running
+__all__ = ["database", "env", "fake"]
 
 
 @pytest.fixture
@@ -32,20 +25,6 @@ def long_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     with secantus(tmp_path_factory.mktemp("secantus"), *LONG) as server:
         yield server.uri
-
-
-@pytest.fixture
-def env(mongo_uri: str, database_name: str, fake: Embedder) -> dict[str, str]:
-    """The settings of one test's workers; the embedder answers well."""
-    fake.script({"*": {}})
-    return settings(mongo_uri, database_name, fake)
-
-
-@pytest.fixture
-def database(mongo_uri: str, database_name: str) -> Iterator[Store]:
-    """The database of one test, as the backend sees it."""
-    with MongoClient[dict[str, Any]](mongo_uri) as client:
-        yield client[database_name]
 
 
 @pytest.fixture

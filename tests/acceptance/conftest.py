@@ -1,0 +1,5 @@
+"""What the tests with real processes share."""
+
+from tests.support.served import database, env, fake
+
+__all__ = ["database", "env", "fake"]
